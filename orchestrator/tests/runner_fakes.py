@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
 from netjoule.testbeds.base import MeterPlace, Remark
 from netjoule.topology.topology import Topology
-from netjoule.workload.load import Load, Place
+from netjoule.workload.load import Condition, Load, Place
 from netjoule.workload.workload import Workload
 
 HERE = LocalHost("here")
@@ -365,6 +365,10 @@ class FakeTestbed:
 
     async def start_meters(self) -> None:
         return None
+
+    async def apply(self, condition: Condition) -> Mapping[str, Any]:
+        self._script.note("apply", condition.run_id)
+        return {name: {"value": value} for name, value in condition.testbed.items()}
 
     def take_remarks(self) -> Sequence[Remark]:
         remarks, self._script.remarks = self._script.remarks, []

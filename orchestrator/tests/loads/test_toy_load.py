@@ -62,6 +62,16 @@ FACTOR = {
 }
 MORE = {**FACTOR, "name": "pause_ms", "label": "Pause", "description": "How long it pauses.", "default": 0}
 MORE["value"] = {"type": "integer", "minimum": 0, "maximum": 60000}
+ALTITUDE = {
+    "name": "altitude_m",
+    "label": "Altitude",
+    "description": "How high the testbed stands.",
+    "owner": "testbed",
+    "kinds": ["emulated"],
+    "while_up": False,
+    "unit": "m",
+    "value": {"type": "integer", "minimum": 0, "maximum": 9000},
+}
 RESULT = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "$id": "result_wait.schema.json",
@@ -230,3 +240,26 @@ def test_a_factor_is_added_by_two_entries_and_its_reader(tmp_path: Path, contrac
         pause_ms = run["factors"]["pause_ms"] * run["work"]["repeat"]
         assert run["measures"]["late_ms"] == pytest.approx(pause_ms, abs=0.01)
     assert Counter(result["factors"]["pause_ms"] for result in results(out)) == {0: 4, 3: 4}
+
+
+def test_what_no_running_testbed_can_change_has_sessions_of_its_own(tmp_path: Path, contracts: Path) -> None:
+    add(contracts, "factors", ALTITUDE)
+    program, out = Program(contracts), tmp_path / "campaign"
+    factors = {"wait_ms": [20, 50], "altitude_m": [0, 300]}
+    arm = program.start("-m", "netjoule", "plan", str(workload(tmp_path, factors=factors, arm="altitude_m")))
+    assert "altitude_m cannot be the arm" in arm.communicate()[1]
+    assert arm.returncode == 2
+    file = workload(tmp_path, factors=factors)
+    said = program.netjoule("plan", str(file))
+    assert "altitude_m 0; 300" in said
+    assert "sessions   4" in said
+    program.done(str(SIMULATED), str(file), str(out))
+    assert "no defects" in program.netjoule("check", str(out))
+    for run in run_documents(out):
+        held = {"altitude_m": run["factors"]["altitude_m"]}
+        assert run["in_force"] == {"altitude_m": {"value": held["altitude_m"], "since_start": held}}
+    sessions = json.loads((out / "campaign.json").read_text())["sessions"]
+    assert [session["end"] for session in sessions] == ["complete"] * 4
+    blocks = [(int(row["block"]), row["altitude_m"]) for row in table(out / "plan.csv")]
+    assert len(blocks) == 8
+    assert blocks[0] == blocks[1] != blocks[2] == blocks[3]

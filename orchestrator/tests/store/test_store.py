@@ -373,7 +373,7 @@ FACTORS = ["payload_bytes", "offered_rate_mbps", "direction", "parallel", "pacin
 
 def test_rows_survive_the_csv(tmp_path):
     cell = Cell(
-        {"payload_bytes": 64, "offered_rate_mbps": 0.031, "gso": True, "path": {"rtt_ms": 10}, "SPIN": "1"}
+        {"payload_bytes": 64, "offered_rate_mbps": 0.031, "gso": True, "path": "rtt_ms 10", "SPIN": "1"}
     )
     with synthetic.create(tmp_path / "c") as campaign:
         rows = [replace(r, cell=cell) for r in campaign.rows()]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from netjoule.workload.cell import Cell, value_words
+from netjoule.workload.cell import Cell, value_name, value_words
 
 PLAIN = {"payload_bytes": 64, "offered_rate_mbps": 6.0, "direction": "up", "pacing": "absolute", "gso": False}
 
@@ -9,9 +9,12 @@ PLAIN = {"payload_bytes": 64, "offered_rate_mbps": 6.0, "direction": "up", "paci
 def test_a_cell_is_a_key_and_equal_to_what_has_the_same_values() -> None:
     assert Cell(PLAIN) == Cell(dict(PLAIN)) == PLAIN
     assert len({Cell(PLAIN), Cell({**PLAIN, "offered_rate_mbps": 6}), Cell({**PLAIN, "gso": True})}) == 2
-    assert {Cell({"path": {"rtt_ms": 10, "loss_ratio": 0}}): 1}[
-        Cell({"path": {"loss_ratio": 0, "rtt_ms": 10}})
-    ]
+
+
+def test_parameters_are_named_whatever_their_order() -> None:
+    names = {value_name({"rtt_ms": 10, "loss_ratio": 0}), value_name({"loss_ratio": 0, "rtt_ms": 10})}
+    assert names == {"loss_ratio 0, rtt_ms 10"}
+    assert value_name({"elements": ["core", "dsl"]}) == "elements core+dsl"
 
 
 def test_cells_have_an_order_by_their_values() -> None:
@@ -28,7 +31,7 @@ def test_cells_have_an_order_by_their_values() -> None:
             "64 B, 6 Mb/s, direction down, pacing spin, GSO trains",
         ),
         ({"parallel": 3, "window_us": 50}, "64 B, 6 Mb/s, flows at once 3, 50 us"),
-        ({"path": {"rtt_ms": 10}, "SPIN": "1"}, "64 B, 6 Mb/s, path rtt_ms 10, SPIN 1"),
+        ({"path": "rtt_ms 10", "SPIN": "1"}, "64 B, 6 Mb/s, path rtt_ms 10, SPIN 1"),
     ],
 )
 def test_a_cell_says_in_words_what_is_not_the_default(changes: dict[str, object], words: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import netjoule_contracts as contracts
 from netjoule.cli import launch
@@ -17,7 +18,10 @@ from netjoule.design.duration import Forecast, forecast
 from netjoule.design.resolution import Estimate, estimate
 from netjoule.diagnostics import sample_size
 from netjoule.loads import load_of
-from netjoule.workload.workload import Workload
+from netjoule.topology.paths import parameters
+from netjoule.topology.topology import Topology
+from netjoule.workload.cell import Cell, value_name
+from netjoule.workload.workload import Workload, of_testbed
 
 
 def tell(
@@ -76,10 +80,22 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
     load = load_of(of, where)
     for about, line in load.summary().items():
         yield f"{about:<10} {line}"
+    for name in filter(of_testbed, of.factors):
+        yield f"{name:<10} {'; '.join(_setting(where, name, value) for value in of.factors[name])}"
+    held = {Cell(run_table.of_session(cell)) for cell in of.cells}
+    if len(held) > 1:
+        yield f"sessions   {of.blocks * len(held)}, one in each block for what only a start sets"
     yield f"seed       {seed if seed is not None else 'drawn when the campaign starts'}"
     yield from (f"resolution {_resolution_text(e)}" for e in estimates)
     for about, lines in load.left_open().items():
         yield from (f"{about:<10} {line}" for line in lines)
+
+
+def _setting(where: Topology, factor: str, value: Any) -> str:
+    """A value of a testbed's factor, a preset with what it comes to: ``far (rtt_ms 40)``."""
+    kinds = (contracts.factor(factor) or {"value": {"type": ()}})["value"]["type"]
+    known = parameters(where, factor, value) if "object" in kinds else value
+    return value_name(value) if known is value else f"{value} ({value_name(known)})"
 
 
 def _smallest_p_text(size: Forecast, of: Workload) -> str:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import netjoule_contracts as contracts
 from netjoule.core.errors import UsageError
 from netjoule.design.run_table import require_few_runs
+from netjoule.topology.paths import parameters
 from netjoule.topology.topology import Topology
-from netjoule.workload.workload import Workload
+from netjoule.workload.workload import Workload, of_testbed
 
 
 def check_workload(workload: Workload, topology: Topology) -> None:
@@ -26,11 +29,32 @@ def check_workload(workload: Workload, topology: Topology) -> None:
             where=where,
             next_step=f"use one of kind {' or '.join(kinds)}",
         )
-    for name in workload.factors:
-        if (contracts.factor(name) or {}).get("owner") == "testbed":
-            raise UsageError(
-                f"{topology.name} cannot change {name} between runs",
-                where=f"{where}, field factors.{name}",
-                next_step="leave it out, and run a campaign for each value",
-            )
+    for name, values in workload.factors.items():
+        if of_testbed(name):
+            _check_of_testbed(workload, topology, name, values)
     require_few_runs(workload)
+
+
+def _check_of_testbed(workload: Workload, topology: Topology, name: str, values: tuple[Any, ...]) -> None:
+    """Refuse a factor that the testbed cannot set, and values of it that it does not have."""
+    entry = contracts.factor(name) or {}
+    where = f"workload {workload.name}, field factors.{name}"
+    if topology.kind not in entry["kinds"]:
+        kinds = " or ".join(entry["kinds"])
+        raise UsageError(
+            f"a testbed of kind {topology.kind} cannot set {name}",
+            where=where,
+            next_step=f"use one of kind {kinds}" if kinds else "leave it out: none can yet",
+        )
+    if name != entry["name"]:
+        raise UsageError(
+            f"testbed {topology.name} has one {entry['name']}", where=where, next_step="name it so"
+        )
+    if name == workload.arm and not entry.get("while_up", True):
+        raise UsageError(
+            f"{name} cannot be the arm: a testbed that is up cannot change it between two runs",
+            where=f"workload {workload.name}, field arm",
+            next_step="name another factor",
+        )
+    for value in values if "object" in entry["value"]["type"] else ():
+        parameters(topology, name, value, where)

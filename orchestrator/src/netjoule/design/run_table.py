@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import netjoule_contracts as contracts
 from netjoule.core.errors import UsageError
 from netjoule.workload.cell import Cell
 from netjoule.workload.load import Condition
@@ -59,14 +60,16 @@ class PlanRow:
         return rest | dict(self.cell)
 
     def condition(self, workload: Workload, campaign_seed: int) -> Condition:
-        """What the run does, for its load."""
+        """What the run does, for its load and its testbed."""
+        factors = workload.values_of(self.arm, self.cell)
         return Condition(
             arm=self.arm,
-            factors=workload.values_of(self.arm, self.cell),
+            factors=factors,
             run_id=self.run_id,
             seed=self.seed,
             schedule_seed=schedule_seed(campaign_seed, self.mini_block),
             control=self.kind == "control",
+            testbed=workload.asked_of_testbed(factors),
         )
 
 
@@ -111,10 +114,27 @@ def expand(workload: Workload, seed: int) -> tuple[PlanRow, ...]:
     for block in range(1, workload.blocks + 1):
         shuffled = list(cells)
         _rng(seed, "block", block).shuffle(shuffled)
-        for place, cell in enumerate(shuffled):
+        for place, cell in enumerate(_by_session(shuffled)):
             number = (block - 1) * len(cells) + place + 1
             rows += _first_attempt(workload, seed, block, number, cell)
     return tuple(rows)
+
+
+def of_session(cell: Cell) -> dict[str, Any]:
+    """The values in a cell that hold for a whole session: of factors that no running testbed can change."""
+    return {
+        name: value
+        for name, value in cell.items()
+        if not (contracts.factor(name) or {}).get("while_up", True)
+    }
+
+
+def _by_session(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells in their order, but those that one session can have side by side."""
+    first: dict[Cell, int] = {}
+    for place, cell in enumerate(cells):
+        first.setdefault(Cell(of_session(cell)), place)
+    return sorted(cells, key=lambda cell: first[Cell(of_session(cell))])
 
 
 def require_few_runs(workload: Workload) -> None:

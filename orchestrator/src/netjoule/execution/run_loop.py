@@ -9,7 +9,7 @@ a window.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -90,6 +90,10 @@ class Runs:
         self._open: OpenRun | None = None
         self._worked: set[str] = set()
         self._block: int | None = None
+        first = campaign.next_mini_block()
+        self._of_session = {} if first is None else run_table.of_session(first.cell)
+        self._asked: Mapping[str, Any] = {}
+        self._in_force: Mapping[str, Any] = {}
         self._failures = 0
         self._results = Results(campaign, compute, self._tell, self._event, load)
         self._clocks = HostClocks(campaign, testbed, time)
@@ -109,7 +113,7 @@ class Runs:
         )
 
     async def run_all(self) -> None:
-        """Run until the plan is done; repeats included."""
+        """Run until the plan is done, repeats included, or what comes next needs a session of its own."""
         try:
             self._tell("testbed_ready")
             self._recall()
@@ -141,13 +145,19 @@ class Runs:
     # -- order -----------------------------------------------------------------------------------
 
     async def _next(self) -> MiniBlock | None:
-        """The next mini-block; at the end of a block only after all its results are in."""
+        """The next mini-block of this session; at the end of a block only after all its results are in."""
         upcoming = self._upcoming()
-        if upcoming is None or upcoming.block != self._block:
+        if upcoming is None or upcoming.block != self._block or not self._may_have(upcoming):
             await self._close_chain()
             upcoming = self._upcoming()
+        if upcoming is not None and not self._may_have(upcoming):
+            return None
         self._block = upcoming.block if upcoming else None
         return upcoming
+
+    def _may_have(self, mini: MiniBlock) -> bool:
+        """Whether the testbed came up as the mini-block asks for it, in what only the start of it sets."""
+        return run_table.of_session(mini.cell) == self._of_session
 
     def _upcoming(self) -> MiniBlock | None:
         """What the plan has next when the runs that wait for their results count as done."""
@@ -228,6 +238,7 @@ class Runs:
         await self._elements.all_back()
         run = OpenRun(row, self._new_document(row), self._time.now_s())
         try:
+            await self._set_testbed(run)
             await self._look_at_clocks()
             self._clocks.require_usable(self._timing.measure_s)
             run.session = session = await self._measuring.open(row, self._guard_s)
@@ -247,6 +258,16 @@ class Runs:
         self._pace.ran(self._time.now_s() - began_s)
         self._worked.add(row.run_id)
         self._tell("run_finished", row, ", ".join(r.code for r in run.reasons))
+
+    async def _set_testbed(self, run: OpenRun) -> None:
+        """Have the testbed as the run asks for it before its idle window; run.json keeps what is in force."""
+        condition = run.row.condition(self._workload, self._campaign.seed)
+        if condition.testbed != self._asked:
+            self._asked = {}  # of no run, should it fail half-way
+            self._in_force = await self._testbed.apply(condition)
+            self._asked = condition.testbed
+        if self._asked:
+            run.document["in_force"] = dict(self._in_force)
 
     async def _look_at_clocks(self) -> None:
         """Record each host's clock; one that was stepped takes the open run with it."""

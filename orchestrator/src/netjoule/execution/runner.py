@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a campaign, or what is left of it, from the first packet to the last result.
 
-One session: its clock begins, the testbed comes up, the plan's runs go in order (`runs.py`), the testbed
-goes down, the session is closed. A signal or a dead part of the testbed ends it early; whatever was not
-finished is planned again, and `resume` is simply another session.
+One session: its clock begins, the testbed comes up, the plan's runs go in order (`run_loop.py`), the testbed
+goes down, the session is closed. Where a factor cannot be changed while the testbed is up, each of its values
+has sessions of its own. A signal or a dead part of the testbed ends it early; whatever was not finished is
+planned again, and `resume` is simply another session.
 """
 
 from __future__ import annotations
@@ -105,6 +106,13 @@ class _SessionRun:
         self._stop = asyncio.Event()
 
     async def run(self) -> Outcome:
+        """Sessions until the plan is done or a signal stops one."""
+        while True:
+            outcome = await self._run_session()
+            if outcome.end == "stopped" or self._campaign.next_mini_block() is None:
+                return outcome
+
+    async def _run_session(self) -> Outcome:
         """One session from its begin to its end, whatever ends it."""
         session = self._campaign.begin_session(
             boot_id=boot_id(), monotonic_ns=self._clock.monotonic_ns(), utc=self._clock.utc_now()

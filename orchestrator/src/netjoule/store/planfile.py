@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -144,16 +143,12 @@ def _value(factor: str, text: str) -> Any:
             return float(text)
         case "boolean":
             return text == "true"
-    return json.loads(text) if "object" in kind and text.startswith("{") else text
+    return text
 
 
 def _cells(row: PlanRow) -> dict[str, object]:
     """A run as plan.csv has it."""
-    values = {
-        name: json.dumps(value, separators=(",", ":")) if isinstance(value, Mapping) else value
-        for name, value in row.cell.items()
-    }
-    return {name: getattr(row, name) for name in _FIXED} | values
+    return {name: getattr(row, name) for name in _FIXED} | dict(row.cell)
 
 
 def _factors(rows: Sequence[PlanRow]) -> list[str]:

@@ -14,7 +14,7 @@ from netjoule.radio import RadioReader
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
 from netjoule.topology.topology import Meter
-from netjoule.workload.load import Load, Place
+from netjoule.workload.load import Condition, Load, Place
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,15 @@ class Testbed(Protocol):
 
     async def meter_places(self) -> Sequence[MeterPlace]:
         """Where its meters are, for a ranging pass; nobody has them open yet."""
+
+    async def apply(self, condition: Condition) -> Mapping[str, Any]:
+        """Set what the condition asks of the testbed; what is then in force, parameters by factor.
+
+        Between runs. What holds for a whole session (`run_table.of_session`) it has had since it came up.
+
+        Raises RunFailed when it does not come into force.
+        """
+        ...
 
     async def start_meters(self) -> None:
         """Start to log every meter; their passports are known then."""

@@ -12,6 +12,7 @@ from netjoule.core import secrets
 from netjoule.core.yamlfile import Document
 from netjoule.topology.lab import check_lab
 from netjoule.topology.network import check_emulated_addresses
+from netjoule.topology.paths import check_paths
 
 EMULATED = "emulated"
 IMPORTED = "imported"
@@ -88,8 +89,11 @@ def _check_link(document: Document) -> None:
     emulated = document.value["kind"] == EMULATED
     if emulated and "link" not in document.value:
         raise document.refuse((), "kind emulated needs a link section", "add 'link: {preset: ideal-216}'")
-    if not emulated and "link" in document.value:
-        raise document.refuse(("link",), f"a testbed of kind {document.value['kind']} has no emulated link")
+    for field in ("link", "elements", "presets"):
+        if not emulated and field in document.value:
+            what = f"a testbed of kind {document.value['kind']} has no emulated link"
+            raise document.refuse((field,), what)
+    check_paths(document)
 
 
 def _check_emulated_hosts(document: Document) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import total_ordering
 from typing import Any
@@ -54,17 +53,19 @@ class Cell(Mapping[str, Any]):
         return f"Cell({self._values!r})"
 
     def _key(self) -> tuple[tuple[str, Any], ...]:
-        """Names with values that hash and have an order: of a mapping its text."""
-        return tuple(
-            (name, json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else value)
-            for name, value in self._values.items()
-        )
+        return tuple(self._values.items())
 
 
 def value_name(value: Any) -> str:
-    """A factor's value as the name of an arm: ``udp``, ``64``, ``true``; of a document the name in it."""
+    """A factor's value as the name of an arm: ``udp``, ``64``, ``true``, ``rtt_ms 10``.
+
+    Of a document that has a name it is that.
+    """
     if isinstance(value, Mapping):
-        return str(value["name"]) if "name" in value else json.dumps(value, sort_keys=True)
+        parts = (f"{key} {value_name(part)}" for key, part in sorted(value.items()))
+        return str(value["name"]) if "name" in value else ", ".join(parts)
+    if isinstance(value, list):
+        return "+".join(map(value_name, value))
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -80,6 +81,4 @@ def value_words(name: str, value: Any) -> str:
     if isinstance(value, int | float):
         unit = entry.get("unit", "1")
         return f"{value:g} {_SHORT_UNITS.get(unit, unit)}" if unit != "1" else f"{label} {value:g}"
-    if isinstance(value, Mapping):
-        return f"{label} {' '.join(f'{key} {part}' for key, part in value.items())}"
     return f"{label} {value}"

@@ -24,6 +24,7 @@ class Condition:
 
     Attributes:
         control: whether it is a control run, which only the load's control arm is.
+        testbed: what it asks of the testbed, by its factors: the name of a preset, or parameters.
         run_id: names it in messages.
         seed: of this run.
         schedule_seed: the same for every arm and attempt of its mini-block.
@@ -35,6 +36,7 @@ class Condition:
     seed: int
     schedule_seed: int
     control: bool = False
+    testbed: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

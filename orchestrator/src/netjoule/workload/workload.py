@@ -135,6 +135,20 @@ class Workload:
             found[self.arm] = _in_cell(values[arm])
         return found
 
+    def asked_of_testbed(self, values: Mapping[str, Value]) -> dict[str, Any]:
+        """What a run with these values of factors asks of its testbed: names of presets, or parameters."""
+        written = {
+            name: {_in_cell(value): value for value in known}
+            for name, known in self.factors.items()
+            if of_testbed(name)
+        }
+        return {name: known[values[name]] for name, known in written.items()}
+
+
+def of_testbed(factor: str) -> bool:
+    """Whether the testbed sets it."""
+    return (contracts.factor(factor) or {}).get("owner") == "testbed"
+
 
 def effective(document: Document, beside: yamlfile.Beside = lambda _: ()) -> Document:
     """A workload as it was written, in the newest shape and with the defaults that all loads have.
@@ -195,7 +209,7 @@ def _check_names(document: Document, load: Mapping[str, Any]) -> None:
     value = document.value
     for name in value["factors"]:
         entry = contracts.factor(name) or {}
-        if entry.get("owner") != "testbed" and not {name, entry.get("name")} & set(load["factors"]):
+        if not of_testbed(name) and not {name, entry.get("name")} & set(load["factors"]):
             what = f"{load['name']} has no factor {name}"
             raise document.refuse(("factors", name), what, f"name some of {', '.join(load['factors'])}")
     if value["arm"] not in {*value["factors"], load["arm"]}:
@@ -235,5 +249,5 @@ def _typed(factor: str, values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _in_cell(value: Any) -> Any:
-    """A value as cells have it: one that is a document by its name."""
-    return value_name(value) if isinstance(value, Mapping) and "name" in value else value
+    """A value as cells have it: a document by its name, parameters as text."""
+    return value_name(value) if isinstance(value, Mapping) else value

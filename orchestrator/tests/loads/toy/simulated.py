@@ -17,12 +17,13 @@ from runner_fakes import HOST, UTC_START, FakeClock, topology
 
 from netjoule import loads
 from netjoule.core.errors import RunFailed
+from netjoule.design.run_table import of_session
 from netjoule.execution.runner import run_campaign
 from netjoule.radio import RadioReader
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
 from netjoule.testbeds.base import MeterPlace, Remark
-from netjoule.workload.load import Load, Place
+from netjoule.workload.load import Condition, Load, Place
 
 
 class SimulatedTestbed:
@@ -33,7 +34,8 @@ class SimulatedTestbed:
     radio_readers: Sequence[RadioReader] = ()
     power_grain_s = 0.0
 
-    def __init__(self, clock: FakeClock, die_at: int) -> None:
+    def __init__(self, clock: FakeClock, die_at: int, of_session: Mapping[str, Any]) -> None:
+        self.of_session = of_session
         self._clock, self._die_at, self._count = clock, die_at, 0
         self.place = Place({}, simulate=self.simulate)
 
@@ -51,6 +53,12 @@ class SimulatedTestbed:
 
     async def meter_places(self) -> Sequence[MeterPlace]:
         return ()
+
+    async def apply(self, condition: Condition) -> Mapping[str, Any]:
+        return {
+            name: {"value": value, "since_start": self.of_session}
+            for name, value in condition.testbed.items()
+        }
 
     async def start_meters(self) -> None:
         return None
@@ -89,8 +97,9 @@ def main() -> None:
     die_at = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 
     @asynccontextmanager
-    async def opened(_campaign: Campaign, _session: Session, _load: Load) -> AsyncIterator[SimulatedTestbed]:
-        yield SimulatedTestbed(clock, die_at)
+    async def opened(campaign: Campaign, _session: Session, _load: Load) -> AsyncIterator[SimulatedTestbed]:
+        upcoming = campaign.next_mini_block()
+        yield SimulatedTestbed(clock, die_at, {} if upcoming is None else of_session(upcoming.cell))
 
     with campaign(Path(sys.argv[1]), Path(sys.argv[2])) as open_campaign:
         run_campaign(open_campaign, lambda _event: None, clock=clock, open_testbed=opened)

@@ -3,7 +3,7 @@
 //! chance comes from a seed.
 //!
 //! [`model`] is the whole: [`station`]s with their [`queue`]s contend ([`contention`]) for [`airtime`] at the rates of
-//! [`mcs`], a [`wired`] path lies behind them, and [`stats`] counts. [`radio`] and [`presets`] are its parameters,
+//! [`mcs`], a [`path`] of [`wired`] elements lies behind them, and [`stats`] counts. [`radio`] and [`presets`] are its parameters,
 //! [`saturation`] is the closed form that it is held against.
 
 #![forbid(unsafe_code)]
@@ -12,6 +12,7 @@ pub mod airtime;
 pub mod contention;
 pub mod mcs;
 pub mod model;
+pub mod path;
 pub mod port;
 pub mod presets;
 pub mod queue;

@@ -13,11 +13,12 @@ use std::collections::VecDeque;
 
 use crate::airtime::{self, SIFS_NS};
 use crate::contention::Contender;
+use crate::path::Path;
 use crate::port::Port;
 use crate::rng::Rng;
 use crate::station::{Item, Ppdu, Station, StationParams};
 use crate::stats::{Counters, Direction, StationLine};
-use crate::wired::{WiredDrop, WiredParams, WiredPath};
+use crate::wired::{WiredDrop, WiredParams};
 
 /// A packet that leaves the link.
 #[derive(Debug, PartialEq, Eq)]
@@ -78,8 +79,8 @@ pub struct Model<P> {
     idle_since_ns: u64,
     senders: Vec<usize>,
     errors: Rng,
-    wired_up: WiredPath<Item<P>>,
-    wired_down: WiredPath<Item<P>>,
+    wired_up: Path<P>,
+    wired_down: Path<P>,
     wired_drops: WiredDrops,
     departures: VecDeque<Departure<P>>,
     collisions: u64,
@@ -87,11 +88,12 @@ pub struct Model<P> {
 }
 
 impl<P> Model<P> {
-    /// An idle link. The first statistics interval is `[start_ns, first_end_ns)`.
+    /// An idle link, `path` the elements of its wired path in order from the access point. The first statistics
+    /// interval is `[start_ns, first_end_ns)`.
     pub fn new(
         seed: u64,
         stations: Vec<StationParams>,
-        wired: WiredParams,
+        path: &[WiredParams],
         start_ns: u64,
         first_end_ns: u64,
     ) -> Self {
@@ -108,8 +110,8 @@ impl<P> Model<P> {
             idle_since_ns: start_ns,
             senders: Vec::new(),
             errors: Rng::new(seed, 1),
-            wired_up: WiredPath::new(wired, Rng::new(seed, 2)),
-            wired_down: WiredPath::new(wired, Rng::new(seed, 3)),
+            wired_up: Path::new(seed, 2, path.iter().copied()),
+            wired_down: Path::new(seed, 3, path.iter().rev().copied()),
             wired_drops: WiredDrops::default(),
             departures: VecDeque::new(),
             collisions: 0,
@@ -122,11 +124,16 @@ impl<P> Model<P> {
         let item = Item { packet, to, ip_bytes };
         match from {
             Port::Station(station) => self.push_air(now_ns, station, Direction::Tx, item),
-            Port::Wired => {
-                let pushed = self.wired_down.push(now_ns, item, ip_bytes);
-                self.count_wired(pushed);
-            }
+            Port::Wired => self.push_down(now_ns, item),
         }
+    }
+
+    /// The wired path consists of other elements from now on; what is on its way enters them anew.
+    pub fn change_path(&mut self, now_ns: u64, path: &[WiredParams]) {
+        let up = self.wired_up.change(path.iter().copied());
+        let down = self.wired_down.change(path.iter().rev().copied());
+        up.into_iter().for_each(|item| self.push_up(now_ns, item));
+        down.into_iter().for_each(|item| self.push_down(now_ns, item));
     }
 
     /// When the link next needs [`Self::advance`]; `None` while nothing is in it.
@@ -148,8 +155,14 @@ impl<P> Model<P> {
         match event {
             Event::PpduEnd(index) => self.end_ppdu(index),
             Event::Idle => self.fall_idle(),
-            Event::WiredUp => self.leave_wired_up(at_ns),
-            Event::WiredDown => self.leave_wired_down(at_ns),
+            Event::WiredUp => {
+                let moved = self.wired_up.step();
+                self.leave_wired_up(at_ns, moved);
+            }
+            Event::WiredDown => {
+                let moved = self.wired_down.step();
+                self.leave_wired_down(at_ns, moved);
+            }
             Event::Access => self.start_ppdus(at_ns, now_ns),
         }
     }
@@ -326,22 +339,28 @@ impl<P> Model<P> {
         match (direction, item.to) {
             (Direction::Rx, to) => self.departures.push_back(Departure { at_ns, to, packet: item.packet }),
             (Direction::Tx, Port::Station(station)) => self.push_air(at_ns, station, Direction::Rx, item),
-            (Direction::Tx, Port::Wired) => {
-                let ip_bytes = item.ip_bytes;
-                let pushed = self.wired_up.push(at_ns, item, ip_bytes);
-                self.count_wired(pushed);
-            }
+            (Direction::Tx, Port::Wired) => self.push_up(at_ns, item),
         }
     }
 
-    fn leave_wired_up(&mut self, at_ns: u64) {
-        if let Some(item) = self.wired_up.pop() {
+    fn push_up(&mut self, now_ns: u64, item: Item<P>) {
+        let moved = self.wired_up.push(now_ns, item);
+        self.leave_wired_up(now_ns, moved);
+    }
+
+    fn push_down(&mut self, now_ns: u64, item: Item<P>) {
+        let moved = self.wired_down.push(now_ns, item);
+        self.leave_wired_down(now_ns, moved);
+    }
+
+    fn leave_wired_up(&mut self, at_ns: u64, moved: Result<Option<Item<P>>, WiredDrop>) {
+        if let Some(item) = self.out_of_path(moved) {
             self.departures.push_back(Departure { at_ns, to: item.to, packet: item.packet });
         }
     }
 
-    fn leave_wired_down(&mut self, at_ns: u64) {
-        match self.wired_down.pop() {
+    fn leave_wired_down(&mut self, at_ns: u64, moved: Result<Option<Item<P>>, WiredDrop>) {
+        match self.out_of_path(moved) {
             Some(item @ Item { to: Port::Station(station), .. }) => {
                 self.push_air(at_ns, station, Direction::Rx, item);
             }
@@ -355,11 +374,13 @@ impl<P> Model<P> {
         self.stations[station].push(now_ns, direction, item);
     }
 
-    fn count_wired(&mut self, pushed: Result<(), WiredDrop>) {
-        match pushed {
-            Ok(()) => {}
+    /// What left the path, if anything did; drops are counted.
+    fn out_of_path(&mut self, moved: Result<Option<Item<P>>, WiredDrop>) -> Option<Item<P>> {
+        match moved {
+            Ok(out) => return out,
             Err(WiredDrop::Lost) => self.wired_drops.lost += 1,
             Err(WiredDrop::Full) => self.wired_drops.full += 1,
         }
+        None
     }
 }

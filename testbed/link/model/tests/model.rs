@@ -290,8 +290,11 @@ fn stations_reach_each_other_through_the_access_point() {
 
 #[test]
 fn the_wired_path_delays_both_directions() {
-    let wired = WiredParams { delay_ns: 5_000_000, rate_mbps: None, loss_ratio: 0.0, queue_packets: 10 };
-    let mut rig = Rig::new(&Link { wired, ..Link::default() }, 1);
+    let wired = WiredParams { delay_ns: 0, rate_mbps: None, loss_ratio: 0.0, queue_packets: 10 };
+    // Two elements are one with the delay of both.
+    let path =
+        vec![WiredParams { delay_ns: 2_000_000, ..wired }, WiredParams { delay_ns: 3_000_000, ..wired }];
+    let mut rig = Rig::new(&Link { path, ..Link::default() }, 1);
     rig.send(0, Port::Station(0), Port::Wired, 92);
     rig.send(0, Port::Wired, Port::Station(0), 92);
     rig.run_until(S_NS);
@@ -301,4 +304,20 @@ fn the_wired_path_delays_both_directions() {
     assert_eq!(at_ns(Port::Wired), Some(43_000 + 48_000 + 5_000_000));
     let down_ns = at_ns(Port::Station(0)).unwrap();
     assert!((5_048_000..5_048_000 + 9_000).contains(&down_ns), "{down_ns}");
+}
+
+#[test]
+fn a_path_that_changes_takes_what_is_on_its_way_along_in_order() {
+    let slow = WiredParams { delay_ns: 50_000_000, rate_mbps: None, loss_ratio: 0.0, queue_packets: 10 };
+    let mut rig = Rig::new(&Link { path: vec![slow, slow], ..Link::default() }, 1);
+    (0..3).for_each(|packet| rig.send(packet * 30_000_000, Port::Wired, Port::Station(0), 92));
+    rig.run_until(60_000_000);
+    assert_eq!((rig.delivered.len(), rig.model.held()), (0, 3));
+    rig.model.change_path(60_000_000, &[WiredParams { delay_ns: 5_000_000, ..slow }]);
+    rig.run_until(70_000_000);
+    assert_eq!(rig.delivered.iter().map(|departure| departure.packet).collect::<Vec<_>>(), [0, 1, 2]);
+    rig.model.change_path(70_000_000, &[]);
+    rig.send(70_000_000, Port::Wired, Port::Station(0), 92);
+    rig.run_until(71_000_000);
+    assert_eq!((rig.delivered.len(), rig.model.held()), (4, 0), "no element is in the way");
 }

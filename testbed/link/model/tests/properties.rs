@@ -31,7 +31,8 @@ fn links() -> impl Strategy<Value = Link> {
     );
     let radio = (1usize..=64, prop_oneof![Just(0u64), Just(8_000)], prop_oneof![Just(0u64), 1u64..200_000]);
     let queue = (1usize..100, 0u32..8, 0.0f64..0.9);
-    (1usize..4, phys(), radio, queue, wired).prop_map(|(stations, phy, radio, queue, wired)| Link {
+    let path = prop::collection::vec(wired, 0..4);
+    (1usize..4, phys(), radio, queue, path).prop_map(|(stations, phy, radio, queue, path)| Link {
         stations,
         phy,
         subframe_limit: radio.0,
@@ -40,7 +41,7 @@ fn links() -> impl Strategy<Value = Link> {
         queue_packets: queue.0,
         retry_limit: queue.1,
         mpdu_error_ratio: queue.2,
-        wired,
+        path,
     })
 }
 
@@ -61,6 +62,10 @@ fn drive(rig: &mut Rig, link: &Link, steps: &[Step]) -> (Vec<(Port, Port)>, u64)
     for (wait_ns, from, to, count, ip_bytes) in steps {
         now_ns += wait_ns;
         rig.run_until(now_ns);
+        if wait_ns % 7 == 0 {
+            // Fewer elements, all of them, or none: what is inside stays inside.
+            rig.model.change_path(now_ns, &link.path[..(wait_ns % 5) as usize % (link.path.len() + 1)]);
+        }
         let (from, to) = (port(*from, link.stations), port(*to, link.stations));
         for _ in 0..if from == to { 0 } else { *count } {
             rig.send(now_ns, from, to, *ip_bytes);

@@ -61,8 +61,63 @@ pub struct Config {
     pub stations: Vec<StationConfig>,
     /// The far end of the wired path.
     pub wired: EndConfig,
-    /// The wired path.
-    pub wired_params: WiredParams,
+    /// Elements of the wired path, in order from the access point.
+    pub path: Vec<WiredParams>,
+}
+
+/// One element of the wired path, as documents have it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ElementDoc {
+    delay_ms: f64,
+    rate_mbps: Option<f64>,
+    loss_ratio: f64,
+    queue_packets: usize,
+}
+
+impl Default for ElementDoc {
+    fn default() -> Self {
+        Self { delay_ms: 0.0, rate_mbps: None, loss_ratio: 0.0, queue_packets: 1000 }
+    }
+}
+
+impl ElementDoc {
+    fn params(&self, place: &str) -> Result<WiredParams, LinkError> {
+        let place = |error: ParameterError| usage(format!("{place}: {error}"));
+        let rate_mbps = self.rate_mbps.filter(|rate_mbps| *rate_mbps != 0.0);
+        if let Some(rate_mbps) = rate_mbps {
+            within("rate_mbps", rate_mbps, 0.001..=1e6).map_err(place)?;
+        }
+        Ok(WiredParams {
+            delay_ns: (within("delay_ms", self.delay_ms, 0.0..=10_000.0).map_err(place)? * 1e6).round()
+                as u64,
+            rate_mbps,
+            loss_ratio: within("loss_ratio", self.loss_ratio, 0.0..=1.0).map_err(place)?,
+            queue_packets: within("queue_packets", self.queue_packets, 1..=100_000).map_err(place)?,
+        })
+    }
+}
+
+/// What a running link is told: the elements of its path from now on.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathDoc {
+    /// In order from the access point.
+    pub elements: Vec<ElementDoc>,
+}
+
+impl PathDoc {
+    /// Reads and checks a command; gives the parameters of the elements, too.
+    ///
+    /// # Errors
+    /// [`LinkError::Usage`] with one sentence that names the place.
+    pub fn parse(text: &str) -> Result<(Self, Vec<WiredParams>), LinkError> {
+        let document =
+            serde_json::from_str(text).map_err(|error| usage(format!("path is not JSON: {error}")))?;
+        let doc: Self = from_value("path", document)?;
+        let params = path_params("path", &doc.elements)?;
+        Ok((doc, params))
+    }
 }
 
 #[derive(Deserialize)]
@@ -105,13 +160,7 @@ struct WiredDoc {
     #[serde(default = "default_mtu")]
     mtu: u32,
     #[serde(default)]
-    delay_ms: f64,
-    #[serde(default)]
-    rate_mbps: Option<f64>,
-    #[serde(default)]
-    loss_ratio: f64,
-    #[serde(default = "default_wired_queue")]
-    queue_packets: usize,
+    elements: Vec<ElementDoc>,
 }
 
 fn default_mtu() -> u32 {
@@ -120,10 +169,6 @@ fn default_mtu() -> u32 {
 
 fn default_wired_name() -> String {
     "server".to_owned()
-}
-
-fn default_wired_queue() -> usize {
-    1000
 }
 
 impl Config {
@@ -138,8 +183,8 @@ impl Config {
             return Err(usage("config must be a JSON object"));
         }
         let doc: ConfigDoc = from_value("config", document)?;
-        if doc.schema_version != 1 {
-            return Err(usage(format!("config: schema_version {} is not known; use 1", doc.schema_version)));
+        if doc.schema_version != 2 {
+            return Err(usage(format!("config: schema_version {} is not known; use 2", doc.schema_version)));
         }
         let preset = presets::find(&doc.preset).ok_or_else(|| unknown_preset(&doc.preset))?;
         let mut radio = presets::radio(&preset);
@@ -151,7 +196,7 @@ impl Config {
             io: doc.io,
             stats_socket: doc.stats_socket,
             stations: stations.map(|(index, doc)| station(index, doc, &radio)).collect::<Result<_, _>>()?,
-            wired_params: wired_params(&doc.wired)?,
+            path: path_params("config, wired", &doc.wired.elements)?,
             wired: wired_end(doc.wired)?,
         };
         config.check_ends()?;
@@ -224,18 +269,13 @@ fn wired_end(doc: WiredDoc) -> Result<EndConfig, LinkError> {
     EndConfig::check("config, wired", EndDoc { name, netns, ifname, addresses, mtu })
 }
 
-fn wired_params(doc: &WiredDoc) -> Result<WiredParams, LinkError> {
-    let place = |error: ParameterError| usage(format!("config, wired: {error}"));
-    let rate_mbps = doc.rate_mbps.filter(|rate_mbps| *rate_mbps != 0.0);
-    if let Some(rate_mbps) = rate_mbps {
-        within("rate_mbps", rate_mbps, 0.001..=1e6).map_err(place)?;
-    }
-    Ok(WiredParams {
-        delay_ns: (within("delay_ms", doc.delay_ms, 0.0..=10_000.0).map_err(place)? * 1e6).round() as u64,
-        rate_mbps,
-        loss_ratio: within("loss_ratio", doc.loss_ratio, 0.0..=1.0).map_err(place)?,
-        queue_packets: within("queue_packets", doc.queue_packets, 1..=100_000).map_err(place)?,
-    })
+fn path_params(place: &str, elements: &[ElementDoc]) -> Result<Vec<WiredParams>, LinkError> {
+    within("number of elements", elements.len(), 0..=32)?;
+    elements
+        .iter()
+        .enumerate()
+        .map(|(index, doc)| doc.params(&format!("{place}.elements[{index}]")))
+        .collect()
 }
 
 #[cfg(test)]

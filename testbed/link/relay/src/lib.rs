@@ -5,6 +5,7 @@
 //! [`tun`], [`veth`], [`publisher`], [`clock`], and [`relay`], which joins them.
 
 pub mod clock;
+pub mod commands;
 pub mod config;
 pub mod end;
 pub mod error;

@@ -6,7 +6,7 @@
 //! wake-up. While packets wait for the air, new ones are read when the next event is due, not one by
 //! one: that keeps the relay's CPU cost per transmission opportunity, not per packet.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::poll::{ppoll, PollFd, PollFlags};
@@ -20,7 +20,8 @@ use netjoule_link_model::port::Port;
 use netjoule_link_model::stats::StationLine;
 
 use crate::clock::{self, now_ns};
-use crate::config::Config;
+use crate::commands::Commands;
+use crate::config::{Config, PathDoc};
 use crate::error::LinkError;
 use crate::interface::KERNEL_QUEUE_PACKETS;
 use crate::port::Ports;
@@ -64,6 +65,7 @@ pub struct Relay {
     publisher: Publisher,
     signals: SignalFd,
     watch_stdin: bool,
+    commands: Commands,
     names: Vec<String>,
     started_ns: u64,
     interval_end_ns: u64,
@@ -103,12 +105,13 @@ impl Relay {
         let interval_end_ns = start_ns + INTERVAL_NS;
         let params = config.stations.iter().map(|station| station.params.clone()).collect();
         Self {
-            model: Model::new(config.seed, params, config.wired_params, start_ns, interval_end_ns),
+            model: Model::new(config.seed, params, &config.path, start_ns, interval_end_ns),
             routes: Routes::new(config.stations.iter().map(|station| &station.end.addresses[..])),
             ports,
             publisher,
             signals,
             watch_stdin,
+            commands: Commands::default(),
             names: config.stations.iter().map(|station| station.end.name.clone()).collect(),
             started_ns,
             interval_end_ns,
@@ -230,10 +233,22 @@ impl Relay {
         if ready[1] {
             self.publisher.accept();
         }
-        if self.watch_stdin && ready[ready.len() - 1] && stdin_ended() {
-            return Ok(Some(End::Stdin));
+        if self.watch_stdin && ready[ready.len() - 1] {
+            let Some(lines) = self.commands.read(&stdin) else { return Ok(Some(End::Stdin)) };
+            lines.iter().for_each(|line| self.obey(line));
         }
         Ok(None)
+    }
+
+    /// Changes the path as a command says, and answers what is in force then, or why nothing changed.
+    fn obey(&mut self, command: &str) {
+        match PathDoc::parse(command) {
+            Ok((doc, params)) => {
+                self.model.change_path(now_ns(), &params);
+                say(&json!({"event": "path", "elements": doc.elements}));
+            }
+            Err(error) => say(&json!({"event": "error", "message": error.to_string()})),
+        }
     }
 
     fn note_lateness(&mut self, now_ns: u64) {
@@ -306,11 +321,6 @@ fn index_of(port: Port, stations: usize) -> usize {
 
 fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {
     PollFd::new(fd, PollFlags::POLLIN)
-}
-
-fn stdin_ended() -> bool {
-    let mut rest = [0u8; 4096];
-    !matches!(std::io::stdin().lock().read(&mut rest), Ok(bytes) if bytes > 0)
 }
 
 fn encode(lines: &[StationLine]) -> Vec<u8> {

@@ -67,6 +67,33 @@ fn datagrams_pass_in_both_directions_and_versions() {
 }
 
 #[test]
+fn the_path_changes_while_the_link_is_up_and_the_link_says_what_it_is_then() {
+    with_namespaces("the_path_changes_while_the_link_is_up_and_the_link_says_what_it_is_then", || {
+        let bench = Bench::new("packet");
+        let mut relay = bench.start(&[]);
+        let (client, server) = (udp(&bench.client, "10.77.0.2:0"), udp(&bench.server, "10.77.0.1:0"));
+        let mut told = |command: Value| {
+            writeln!(relay.stdin.as_mut().unwrap(), "{command}").unwrap();
+            let said = relay.line();
+            let start_ns = now_ns();
+            exchange(&client, &server, 1);
+            exchange(&server, &client, 1);
+            (said, now_ns() - start_ns)
+        };
+        let (said, round_ns) = told(json!({"elements": [{"delay_ms": 30}, {"delay_ms": 20}]}));
+        assert_eq!((&said["event"], said["elements"].as_array().unwrap().len()), (&json!("path"), 2));
+        assert_eq!(said["elements"][1]["delay_ms"], 20.0);
+        assert!(round_ns > 100_000_000, "{round_ns} ns");
+        let (said, same_ns) = told(json!({"elements": [{"delay_ms": -1}]}));
+        assert_eq!(said["event"], "error", "{said}");
+        assert!(same_ns > 100_000_000, "nothing changed");
+        let (_, round_ns) = told(json!({"elements": []}));
+        assert!(round_ns < 100_000_000, "{round_ns} ns");
+        assert_eq!(relay.finish()["in_link"], 0);
+    });
+}
+
+#[test]
 fn a_stream_arrives_whole() {
     with_namespaces("a_stream_arrives_whole", || {
         each_io(|io| {
@@ -94,7 +121,7 @@ fn a_stream_arrives_whole() {
 fn the_wired_path_delays_and_loses() {
     with_namespaces("the_wired_path_delays_and_loses", || {
         let mut bench = Bench::new("auto");
-        bench.config["wired"]["delay_ms"] = json!(15);
+        bench.config["wired"]["elements"] = json!([{"delay_ms": 15}]);
         let relay = bench.start(&[]);
         let (client, server) = (udp(&bench.client, "10.77.0.2:0"), udp(&bench.server, "10.77.0.1:0"));
         for _ in 0..5 {
@@ -104,7 +131,7 @@ fn the_wired_path_delays_and_loses() {
             assert!(now_ns() - start_ns >= 30_000_000);
         }
         relay.finish();
-        bench.config["wired"]["loss_ratio"] = json!(1.0);
+        bench.config["wired"]["elements"][0]["loss_ratio"] = json!(1.0);
         let relay = bench.start(&[]);
         let (client, server) = (udp(&bench.client, "10.77.0.2:0"), udp(&bench.server, "10.77.0.1:0"));
         let mut stats = bench.subscribe();

@@ -20,7 +20,7 @@ import json
 import os
 import tempfile
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,8 +48,9 @@ from netjoule.testbeds.emulated.config import (
     server,
 )
 from netjoule.testbeds.parts import Parts, all_or_none, cancelled
+from netjoule.topology.paths import path_elements
 from netjoule.topology.topology import Meter
-from netjoule.workload.load import Load, Place
+from netjoule.workload.load import Condition, Load, Place
 
 READY_TIMEOUT_S = 30.0
 CAUSE_TIMEOUT_S = 0.5
@@ -110,6 +111,8 @@ class EmulatedTestbed:
         self.local = LocalHost("controller")
         self.stats_socket = self.folder / "link.sock"
         self._pipelines: Sequence[_Pipeline] = ()
+        self._link: LocalProcess | None = None
+        self._said_by_link: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
     # -- what the runner uses --------------------------------------------------------------------
 
@@ -138,6 +141,19 @@ class EmulatedTestbed:
     def take_remarks(self) -> Sequence[Remark]:
         """What the meters' logger said since the last call."""
         return self._parts.take_remarks()
+
+    async def apply(self, condition: Condition) -> Mapping[str, Any]:
+        """Set the path of the running link. Raises RunFailed when it does not answer that it did."""
+        assert self._link is not None
+        elements = path_elements(self.topology, condition.testbed["path"])
+        await self._link.write_line(json.dumps({"elements": elements}))
+        try:
+            said = await asyncio.wait_for(self._said_by_link.get(), READY_TIMEOUT_S)
+        except TimeoutError:
+            said = {"message": f"no answer within {READY_TIMEOUT_S:g} s"}
+        if said.get("event") != "path":
+            raise RunFailed(f"netjoule-link did not set the path: {said['message']}", code="not_in_force")
+        return {"path": {"elements": said["elements"]}}
 
     async def collect(self) -> None:
         """Nothing to fetch: all files are written here."""
@@ -184,12 +200,17 @@ class EmulatedTestbed:
     async def _start_link(self) -> None:
         config = self.folder / "link.json"
         config.write_text(json.dumps(link_config(self.topology, self.stats_socket)), encoding="utf-8")
-        link = await self._start(
+        self._link = link = await self._start(
             "link_stopped", programs.find("netjoule-link"), "run", "--config", str(config)
         )
         ready = await link.expect("ready", READY_TIMEOUT_S)
         self.versions["netjoule-link"] = ready.get("version")
-        self._parts.watch(link, "link_stopped")
+        self._parts.watch(link, "link_stopped", self._note_link)
+
+    def _note_link(self, line: bytes) -> None:
+        said = json.loads(line)
+        if said.get("event") in ("path", "error"):
+            self._said_by_link.put_nowait(said)
 
     async def _start_meter(self, meter: Meter) -> _Pipeline:
         """Start `netjoule-device | netjoule-meters emulate` for one meter."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from netjoule.testbeds.lab.reach import control_number, needed_hosts, require_co
 from netjoule.testbeds.lab.records import host_record, joined
 from netjoule.testbeds.parts import Parts, all_or_none
 from netjoule.topology.topology import Meter
-from netjoule.workload.load import Load, Place
+from netjoule.workload.load import Condition, Load, Place
 
 COLLECT_TIMEOUT_S = 60.0
 
@@ -138,6 +138,10 @@ class LabTestbed:
         """Fetch what other hosts have logged."""
         for logger in self._loggers:
             await logger.fetch()
+
+    async def apply(self, _condition: Condition) -> Mapping[str, Any]:
+        """Nothing: by factors.json no factor is set on real hosts."""
+        return {}
 
     async def returned(self) -> None:
         """Return when all hosts are in reach. Raises RunFailed when one is given up."""

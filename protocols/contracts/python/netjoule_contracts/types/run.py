@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from netjoule_contracts.documents import Document, Part
 
@@ -40,6 +40,9 @@ class Run(Document, frozen=True, kw_only=True):
     hosts: dict[str, str]
     # Where the radio figures come from; unknown only of imported results.
     radio_source: Literal["real", "link-model", "hwsim", "wired", "unknown"]
+    # What the testbed had in force, by its factors, as it told when it was set; absent of a workload that has
+    # no factor of the testbed.
+    in_force: dict[str, dict[str, Any]] | None = None
     # Windows in campaign time; null when the run did not reach them.
     windows: Windows
     # The window that the work was done in; null when the run did not reach it.

@@ -33,6 +33,11 @@ class Topology(Document, frozen=True, kw_only=True):
     wifi: Wifi | None = None
     # The emulated link (kind emulated only).
     link: Link | None = None
+    # Elements that paths consist of, by name (kind emulated only). Each loses packets, then sends them at its
+    # rate, then delays them, in both directions alike.
+    elements: dict[str, Element] | None = None
+    # Named values of the testbed's factors, for workloads.
+    presets: Presets | None = None
     # What both ends of netjoule-traffic share, by reference only: env:NAME, file:PATH or vault:NAME; 16 to
     # 1024 bytes. Its server then serves nobody else. A literal is refused.
     traffic_secret: str | None = None
@@ -187,6 +192,40 @@ class LinkWired(Part, frozen=True, kw_only=True):
     rate_mbps: float | None = None
     # Independent loss.
     loss_ratio: float | None = None
+
+
+class Element(Part, frozen=True, kw_only=True):
+    """One element."""
+
+    # One-way delay.
+    delay_ms: float | None = None
+    # Rate; 0 is unlimited.
+    rate_mbps: float | None = None
+    # Independent loss.
+    loss_ratio: float | None = None
+    # Packets that may wait for the rate; one more is dropped. 1000 unless told.
+    queue_packets: int | None = None
+
+
+class Presets(Part, frozen=True, kw_only=True):
+    """Named values of the testbed's factors, for workloads."""
+
+    # Paths between access point and server, by name.
+    path: dict[str, Path] | None = None
+
+
+class Path(Part, frozen=True, kw_only=True):
+    """One path."""
+
+    # Round-trip time that the path adds.
+    rtt_ms: float | None = None
+    # Rate of the bottleneck.
+    rate_mbps: float | None = None
+    # Share of packets that are lost.
+    loss_ratio: float | None = None
+    # What the path consists of, in order from the client, by the names that the testbed gives to elements;
+    # they take the place of delay, rate and loss.
+    elements: tuple[str, ...] | None = None
 
 
 class Meter(Part, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ pub(crate) struct Link {
     pub(crate) queue_packets: usize,
     pub(crate) retry_limit: u32,
     pub(crate) mpdu_error_ratio: f64,
-    pub(crate) wired: WiredParams,
+    pub(crate) path: Vec<WiredParams>,
 }
 
 impl Default for Link {
@@ -40,7 +40,7 @@ impl Default for Link {
             queue_packets: 512,
             retry_limit: 7,
             mpdu_error_ratio: 0.0,
-            wired: WiredParams { delay_ns: 0, rate_mbps: None, loss_ratio: 0.0, queue_packets: 1000 },
+            path: Vec::new(),
         }
     }
 }
@@ -65,7 +65,7 @@ impl Link {
             limits: self.limits(),
             mpdu_error_ratio: self.mpdu_error_ratio,
         };
-        Model::new(seed, (0..self.stations).map(station).collect(), self.wired, 0, INTERVAL_NS)
+        Model::new(seed, (0..self.stations).map(station).collect(), &self.path, 0, INTERVAL_NS)
     }
 }
 

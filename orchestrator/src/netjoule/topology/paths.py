@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a value of a testbed's factor comes to: parameters of presets, elements of paths. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from netjoule.core.errors import UsageError, did_you_mean
+from netjoule.core.yamlfile import Document
+
+if TYPE_CHECKING:
+    from netjoule.topology.topology import Topology
+
+
+def parameters(topology: Topology, factor: str, value: Any, where: str = "") -> Mapping[str, Any]:
+    """Parameters of a factor's value: those written in its place, or of the preset that it names.
+
+    Raises:
+        UsageError: `where`, when the topology does not have that preset or an element of it.
+    """
+    presets = topology.document.get("presets", {}).get(factor, {})
+    if not isinstance(value, Mapping) and value not in presets:
+        raise UsageError(
+            f"testbed {topology.name} has no preset '{value}' of {factor}{did_you_mean(str(value), presets)}",
+            where=where,
+            next_step=f"name one of its presets ({', '.join(presets) or 'it has none'}), or give parameters",
+        )
+    found: Mapping[str, Any] = value if isinstance(value, Mapping) else presets[value]
+    if (fault := _fault(found, topology.elements)) is not None:
+        raise UsageError(fault, where=where)
+    return found
+
+
+def path_elements(topology: Topology, value: Any = None) -> list[dict[str, Any]]:
+    """Elements of the path in order from the access point; without a value, of the testbed's own path.
+
+    Raises:
+        UsageError: as `parameters`.
+    """
+    told = {} if value is None else dict(parameters(topology, "path", value))
+    if "elements" in told:
+        return [topology.elements[name] for name in told["elements"]]
+    if "rtt_ms" in told:
+        told["delay_ms"] = told.pop("rtt_ms") / 2
+    return [topology.link.get("wired", {}) | told]
+
+
+def check_paths(document: Document) -> None:
+    """Hold paths to what the schema cannot say of them.
+
+    Raises:
+        UsageError: naming file, line and field of the first fault.
+    """
+    elements = document.value.get("elements", {})
+    for name, path in document.value.get("presets", {}).get("path", {}).items():
+        if (fault := _fault(path, elements)) is not None:
+            raise document.refuse(("presets", "path", name), fault)
+
+
+def _fault(path: Mapping[str, Any], elements: Mapping[str, Any]) -> str | None:
+    """What is wrong with the parameters of a path."""
+    named = path.get("elements", ())
+    if named and len(path) > 1:
+        return "elements take the place of a path's delay, rate and loss: give one or the other"
+    unknown = [name for name in named if name not in elements]
+    known = ", ".join(elements) or "it has none"
+    return f"no element of the testbed is called '{unknown[0]}'; elements: {known}" if unknown else None

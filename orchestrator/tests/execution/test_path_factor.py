@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A factor of the testbed: a campaign whose runs differ in the path between access point and server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from plans import plan
+from runner_fakes import Script, new_campaign, run, topology, workload
+from tiny_campaign import netjoule, table, written
+
+from netjoule.core.errors import UsageError
+from netjoule.design.limits import check_workload
+from netjoule.topology.paths import path_elements
+from netjoule.topology.topology import Topology
+
+PRESETS = {"path": {"near": {"rtt_ms": 5}, "far": {"rtt_ms": 40, "rate_mbps": 50}}}
+ELEMENTS = {"core": {"delay_ms": 10, "rate_mbps": 100}, "dsl": {"delay_ms": 3, "queue_packets": 60}}
+METER = {
+    "meter_id": "constant",
+    "node": "client",
+    "adapter": "wt210",
+    "resource": "emulated",
+    "settings": {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.05},
+    "device": {"model": "constant"},
+}
+
+
+def with_presets() -> Topology:
+    document = topology(wired={"loss_ratio": 0.01, "delay_ms": 1}).document
+    return Topology.from_document(document | {"presets": PRESETS, "elements": ELEMENTS}, where="test")
+
+
+def asked(**changes: object) -> dict[str, object]:
+    factors = {"transport": ["udp"], "payload_bytes": [1440], "offered_rate_mbps": [6]}
+    return {"schema_version": 2, "load": "flow", "factors": factors | changes}
+
+
+def flows(name: str = "path", values: object = ("near", "far"), arm: str = "transport"):
+    document = {key: value for key, value in workload().document.items() if key != "flow"}
+    factors = asked(**{name: list(values)})["factors"]
+    return type(workload()).from_document(document | {"factors": factors, "arm": arm}, where="test")
+
+
+def test_a_path_is_a_preset_parameters_or_elements_and_the_testbeds_own_in_what_it_leaves_open() -> None:
+    where = with_presets()
+    assert path_elements(where) == [{"loss_ratio": 0.01, "delay_ms": 1}]
+    assert path_elements(where, "far") == [{"loss_ratio": 0.01, "delay_ms": 20, "rate_mbps": 50}]
+    assert path_elements(where, {"loss_ratio": 0}) == [{"loss_ratio": 0, "delay_ms": 1}]
+    assert path_elements(where, {"elements": ["dsl", "core"]}) == [ELEMENTS["dsl"], ELEMENTS["core"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "words"),
+    [
+        ("path", ["fra"], "has no preset 'fra' of path, did you mean 'far'"),
+        ("path", [{"elements": ["dls"]}], "no element of the testbed is called 'dls'; elements: core, dsl"),
+        ("path", [{"elements": ["dsl"], "rtt_ms": 3}], "give one or the other"),
+        ("path.uplink", ["near"], "testbed fake has one path"),
+        ("access", ["lte"], "a testbed of kind emulated cannot set access"),
+    ],
+)
+def test_a_value_that_the_testbed_does_not_have_is_named(name: str, values: object, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_workload(flows(name, values), with_presets())
+    assert words in caught.value.what
+    assert caught.value.where == f"workload fake, field factors.{name}"
+
+
+def test_a_kind_that_cannot_set_a_factor_names_those_that_can() -> None:
+    document = with_presets().document
+    lab = {key: value for key, value in document.items() if key not in ("link", "presets", "elements")}
+    hosts = {name: host | {"control_address": "10.9.9.9"} for name, host in document["hosts"].items()}
+    made = Topology.from_document(lab | {"kind": "imported", "hosts": hosts}, where="test")
+    with pytest.raises(UsageError) as caught:
+        check_workload(flows(), made)
+    assert caught.value.next_step == "use one of kind emulated"
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"presets": {"path": {"a": {"elements": ["b"]}}}}, "presets.path.a", "elements: it has none"),
+        ({"presets": {"path": {"a": {"speed": 1}}}}, "presets.path.a.speed", "unknown field"),
+        ({"elements": {"a": {"delay_ms": -1}}}, "elements.a.delay_ms", "below the least"),
+    ],
+)
+def test_a_topology_with_a_wrong_path_is_refused(change: dict[str, object], field: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Topology.from_document(topology().document | change, where="t")
+    assert caught.value.where.endswith(f"field {field}")
+    assert words in caught.value.what
+
+
+@pytest.mark.parametrize("arm", ["transport", "path"])
+def test_the_testbed_is_set_only_where_a_run_differs_from_the_one_before(tmp_path: Path, arm: str) -> None:
+    script = Script()
+    load = flows(arm=arm)
+    with new_campaign(tmp_path / "c", load, with_presets()) as campaign:
+        run(campaign, script)
+        rows = campaign.rows()
+        kept = {row.run_id: campaign.read_run(row.run_id)["in_force"]["path"]["value"] for row in rows}
+        values = [load.values_of(row.arm, row.cell)["path"] for row in rows]
+        assert list(kept.values()) == values
+        changes = [
+            row.run_id
+            for row, before in zip(rows, [None, *values], strict=False)
+            if kept[row.run_id] != before
+        ]
+        assert script.of("apply") == changes
+        assert script.of("go") == [row.run_id for row in rows]
+        for run_id in changes:  # before its own sender is ready, and so before its idle window
+            noted = [what for what, of, _ in script.log if of == run_id]
+            assert noted.index("apply") < noted.index("open")
+
+
+@pytest.mark.netns
+def test_a_campaign_compares_two_paths(tmp_path: Path) -> None:
+    files = written(tmp_path, [METER])
+    where = yaml.safe_load(files.topology.read_text())
+    presets = {"path": {"near": {"rtt_ms": 5}, "far": {"elements": ["core", "last"]}}}
+    elements = {"core": {"delay_ms": 15, "rate_mbps": 100}, "last": {"delay_ms": 5}}
+    files.topology.write_text(yaml.safe_dump(where | {"presets": presets, "elements": elements}))
+    asked_of = yaml.safe_load(files.workload.read_text())
+    kept = {name: asked_of[name] for name in ("name", "timing", "limits")}
+    document = asked(path=["near", "far"]) | kept | {"arm": "path", "control": False, "blocks": 2, "seed": 4}
+    files.workload.write_text(yaml.safe_dump(document))
+    planned = netjoule("plan", str(files.workload), "--testbed", str(files.topology))
+    assert "path       near (rtt_ms 5); far (elements core+last)" in planned.stdout, planned.stderr
+    done = netjoule(*files.run)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert netjoule("check", str(files.out)).returncode == 0
+    delays_ms: dict[str, list[float]] = {"near": [], "far": []}
+    for row in plan(files.out):
+        if row["status"] != "valid":
+            continue
+        folder = files.out / "runs" / row["run_id"]
+        told = json.loads((folder / "run.json").read_text())
+        in_force = [one["delay_ms"] for one in told["in_force"]["path"]["elements"]]
+        assert in_force == {"near": [2.5], "far": [15, 5]}[told["arm"]]
+        flow = json.loads((folder / "flow.json").read_text())
+        delays_ms[told["arm"]].append(flow["receiver"]["one_way_delay_ms"]["p50"])
+    assert [len(found) for found in delays_ms.values()] == [2, 2]
+    assert all(2.5 < delay_ms < 12 for delay_ms in delays_ms["near"]), delays_ms
+    assert all(20 < delay_ms < 30 for delay_ms in delays_ms["far"]), delays_ms
+    assert netjoule("analyse", str(files.out)).returncode == 0
+    assert {row["path"] for row in table(files.out / "tables" / "ea_summary.csv")} == {"near", "far"}
