@@ -94,7 +94,7 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
 def _setting(where: Topology, factor: str, value: Any) -> str:
     """A value of a testbed's factor, a preset with what it comes to: ``far (rtt_ms 40)``."""
     kinds = (contracts.factor(factor) or {"value": {"type": ()}})["value"]["type"]
-    known = parameters(where, factor, value) if "object" in kinds else value
+    known = parameters(where.document, factor, value) if "object" in kinds else value
     return value_name(value) if known is value else f"{value} ({value_name(known)})"
 
 

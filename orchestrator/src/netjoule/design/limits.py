@@ -57,4 +57,4 @@ def _check_of_testbed(workload: Workload, topology: Topology, name: str, values:
             next_step="name another factor",
         )
     for value in values if "object" in entry["value"]["type"] else ():
-        parameters(topology, name, value, where)
+        parameters(topology.document, name, value, where)

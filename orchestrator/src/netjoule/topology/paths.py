@@ -4,35 +4,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from netjoule.core.errors import UsageError, did_you_mean
 from netjoule.core.yamlfile import Document
 
-if TYPE_CHECKING:
-    from netjoule.topology.topology import Topology
 
-
-def parameters(topology: Topology, factor: str, value: Any, where: str = "") -> Mapping[str, Any]:
+def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str = "") -> Mapping[str, Any]:
     """Parameters of a factor's value: those written in its place, or of the preset that it names.
 
+    Args:
+        topology: its document.
+        factor: its name.
+        value: of a workload.
+        where: it stands, for messages.
+
     Raises:
-        UsageError: `where`, when the topology does not have that preset or an element of it.
+        UsageError: when the topology does not have that preset or an element of it.
     """
-    presets = topology.document.get("presets", {}).get(factor, {})
+    presets = topology.get("presets", {}).get(factor, {})
     if not isinstance(value, Mapping) and value not in presets:
         raise UsageError(
-            f"testbed {topology.name} has no preset '{value}' of {factor}{did_you_mean(str(value), presets)}",
+            f"testbed {topology['name']} has no preset '{value}' of {factor}{did_you_mean(str(value), presets)}",
             where=where,
             next_step=f"name one of its presets ({', '.join(presets) or 'it has none'}), or give parameters",
         )
     found: Mapping[str, Any] = value if isinstance(value, Mapping) else presets[value]
-    if (fault := _fault(found, topology.elements)) is not None:
+    if (fault := _fault(found, topology.get("elements", {}))) is not None:
         raise UsageError(fault, where=where)
     return found
 
 
-def path_elements(topology: Topology, value: Any = None) -> list[dict[str, Any]]:
+def path_elements(topology: Mapping[str, Any], value: Any = None) -> list[dict[str, Any]]:
     """Elements of the path in order from the access point; without a value, of the testbed's own path.
 
     Raises:
@@ -40,10 +43,10 @@ def path_elements(topology: Topology, value: Any = None) -> list[dict[str, Any]]
     """
     told = {} if value is None else dict(parameters(topology, "path", value))
     if "elements" in told:
-        return [topology.elements[name] for name in told["elements"]]
+        return [topology["elements"][name] for name in told["elements"]]
     if "rtt_ms" in told:
         told["delay_ms"] = told.pop("rtt_ms") / 2
-    return [topology.link.get("wired", {}) | told]
+    return [topology["link"].get("wired", {}) | told]
 
 
 def check_paths(document: Document) -> None:

@@ -128,11 +128,6 @@ class Topology:
         return None if reference is None else str(reference)
 
     @property
-    def elements(self) -> dict[str, dict[str, Any]]:
-        """Elements that paths consist of, by name, as in the document."""
-        return dict(self.document.get("elements", {}))
-
-    @property
     def mtu_bytes(self) -> int:
         """MTU of the path in bytes; 1500 unless the link says otherwise."""
         return int(self.link.get("mtu", _DEFAULT_MTU))

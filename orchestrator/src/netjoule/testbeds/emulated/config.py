@@ -108,7 +108,8 @@ def link_config(topology: Topology, stats_socket: Path) -> dict[str, Any]:
         "io": link.get("io", "auto"),
         "stats_socket": str(stats_socket),
         "stations": [_interface(topology, spot, _STATION) for spot in clients(topology)],
-        "wired": _interface(topology, server(topology), _WIRED) | {"elements": path_elements(topology)},
+        "wired": _interface(topology, server(topology), _WIRED)
+        | {"elements": path_elements(topology.document)},
     }
     if "seed" in link:
         document["seed"] = link["seed"]

@@ -145,7 +145,7 @@ class EmulatedTestbed:
     async def apply(self, condition: Condition) -> Mapping[str, Any]:
         """Set the path of the running link. Raises RunFailed when it does not answer that it did."""
         assert self._link is not None
-        elements = path_elements(self.topology, condition.testbed["path"])
+        elements = path_elements(self.topology.document, condition.testbed["path"])
         await self._link.write_line(json.dumps({"elements": elements}))
         try:
             said = await asyncio.wait_for(self._said_by_link.get(), READY_TIMEOUT_S)
