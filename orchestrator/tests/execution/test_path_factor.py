@@ -47,7 +47,6 @@ def flows(name: str = "path", values: object = ("near", "far"), arm: str = "tran
 
 def test_a_path_is_a_preset_parameters_or_elements_and_the_testbeds_own_in_what_it_leaves_open() -> None:
     where = with_presets().document
-    assert path_elements(where) == [{"loss_ratio": 0.01, "delay_ms": 1}]
     assert path_elements(where, "far") == [{"loss_ratio": 0.01, "delay_ms": 20, "rate_mbps": 50}]
     assert path_elements(where, {"loss_ratio": 0}) == [{"loss_ratio": 0, "delay_ms": 1}]
     assert path_elements(where, {"elements": ["dsl", "core"]}) == [ELEMENTS["dsl"], ELEMENTS["core"]]

@@ -25,7 +25,7 @@ def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str 
     presets = topology.get("presets", {}).get(factor, {})
     if not isinstance(value, Mapping) and value not in presets:
         raise UsageError(
-            f"testbed {topology['name']} has no preset '{value}' of {factor}{did_you_mean(str(value), presets)}",
+            f"{topology['name']} has no preset '{value}' of {factor}{did_you_mean(str(value), presets)}",
             where=where,
             next_step=f"name one of its presets ({', '.join(presets) or 'it has none'}), or give parameters",
         )
@@ -35,13 +35,13 @@ def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str 
     return found
 
 
-def path_elements(topology: Mapping[str, Any], value: Any = None) -> list[dict[str, Any]]:
-    """Elements of the path in order from the access point; without a value, of the testbed's own path.
+def path_elements(topology: Mapping[str, Any], value: Any) -> list[dict[str, Any]]:
+    """Elements of the path that a value of the factor asks for, in order from the access point.
 
     Raises:
         UsageError: as `parameters`.
     """
-    told = {} if value is None else dict(parameters(topology, "path", value))
+    told = dict(parameters(topology, "path", value))
     if "elements" in told:
         return [topology["elements"][name] for name in told["elements"]]
     if "rtt_ms" in told:

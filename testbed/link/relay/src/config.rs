@@ -61,11 +61,11 @@ pub struct Config {
     pub stations: Vec<StationConfig>,
     /// The far end of the wired path.
     pub wired: EndConfig,
-    /// Elements of the wired path, in order from the access point.
-    pub path: Vec<WiredParams>,
+    /// The wired path, which is one element when the link starts.
+    pub wired_params: WiredParams,
 }
 
-/// One element of the wired path, as documents have it.
+/// One element of the wired path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ElementDoc {
@@ -77,7 +77,7 @@ pub struct ElementDoc {
 
 impl Default for ElementDoc {
     fn default() -> Self {
-        Self { delay_ms: 0.0, rate_mbps: None, loss_ratio: 0.0, queue_packets: 1000 }
+        Self { delay_ms: 0.0, rate_mbps: None, loss_ratio: 0.0, queue_packets: default_wired_queue() }
     }
 }
 
@@ -115,7 +115,10 @@ impl PathDoc {
         let document =
             serde_json::from_str(text).map_err(|error| usage(format!("path is not JSON: {error}")))?;
         let doc: Self = from_value("path", document)?;
-        let params = path_params("path", &doc.elements)?;
+        within("number of elements", doc.elements.len(), 0..=32)?;
+        let params = doc.elements.iter().enumerate();
+        let params = params.map(|(index, element)| element.params(&format!("path, elements[{index}]")));
+        let params = params.collect::<Result<_, _>>()?;
         Ok((doc, params))
     }
 }
@@ -160,7 +163,13 @@ struct WiredDoc {
     #[serde(default = "default_mtu")]
     mtu: u32,
     #[serde(default)]
-    elements: Vec<ElementDoc>,
+    delay_ms: f64,
+    #[serde(default)]
+    rate_mbps: Option<f64>,
+    #[serde(default)]
+    loss_ratio: f64,
+    #[serde(default = "default_wired_queue")]
+    queue_packets: usize,
 }
 
 fn default_mtu() -> u32 {
@@ -169,6 +178,10 @@ fn default_mtu() -> u32 {
 
 fn default_wired_name() -> String {
     "server".to_owned()
+}
+
+fn default_wired_queue() -> usize {
+    1000
 }
 
 impl Config {
@@ -183,8 +196,8 @@ impl Config {
             return Err(usage("config must be a JSON object"));
         }
         let doc: ConfigDoc = from_value("config", document)?;
-        if doc.schema_version != 2 {
-            return Err(usage(format!("config: schema_version {} is not known; use 2", doc.schema_version)));
+        if doc.schema_version != 1 {
+            return Err(usage(format!("config: schema_version {} is not known; use 1", doc.schema_version)));
         }
         let preset = presets::find(&doc.preset).ok_or_else(|| unknown_preset(&doc.preset))?;
         let mut radio = presets::radio(&preset);
@@ -196,7 +209,7 @@ impl Config {
             io: doc.io,
             stats_socket: doc.stats_socket,
             stations: stations.map(|(index, doc)| station(index, doc, &radio)).collect::<Result<_, _>>()?,
-            path: path_params("config, wired", &doc.wired.elements)?,
+            wired_params: wired_params(&doc.wired)?,
             wired: wired_end(doc.wired)?,
         };
         config.check_ends()?;
@@ -269,13 +282,9 @@ fn wired_end(doc: WiredDoc) -> Result<EndConfig, LinkError> {
     EndConfig::check("config, wired", EndDoc { name, netns, ifname, addresses, mtu })
 }
 
-fn path_params(place: &str, elements: &[ElementDoc]) -> Result<Vec<WiredParams>, LinkError> {
-    within("number of elements", elements.len(), 0..=32)?;
-    elements
-        .iter()
-        .enumerate()
-        .map(|(index, doc)| doc.params(&format!("{place}.elements[{index}]")))
-        .collect()
+fn wired_params(doc: &WiredDoc) -> Result<WiredParams, LinkError> {
+    let WiredDoc { delay_ms, rate_mbps, loss_ratio, queue_packets, .. } = *doc;
+    ElementDoc { delay_ms, rate_mbps, loss_ratio, queue_packets }.params("config, wired")
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use crate::end::NetnsRef;
 
 fn document() -> Value {
     json!({
-        "schema_version": 2, "preset": "ideal-216", "seed": 7, "stats_socket": "/tmp/stats.sock",
+        "schema_version": 1, "preset": "ideal-216", "seed": 7, "stats_socket": "/tmp/stats.sock",
         "stations": [{"name": "client", "netns": "pid:12", "ifname": "wlan0",
                       "addresses": ["10.77.0.2/24", "fd77::2/64"]}],
         "wired": {"netns": "self", "ifname": "eth0", "addresses": ["10.77.0.1/24", "fd77::1/64"],
-                  "elements": [{"delay_ms": 2.5, "rate_mbps": 1000, "loss_ratio": 0.01}, {}]},
+                  "delay_ms": 2.5, "rate_mbps": 1000, "loss_ratio": 0.01},
     })
 }
 
@@ -35,8 +35,7 @@ fn a_plain_document_gets_preset_and_defaults() {
     assert_eq!(config.stations[0].params.framing.phy().rate_mbps(), 216.0);
     assert_eq!(config.stations[0].end.mtu, 1500);
     assert_eq!(config.stations[0].end.netns, NetnsRef::Path("/proc/12/ns/net".into()));
-    assert_eq!(config.path.iter().map(|element| element.delay_ns).collect::<Vec<_>>(), [2_500_000, 0]);
-    assert_eq!((config.path[1].rate_mbps, config.path[1].queue_packets), (None, 1000));
+    assert_eq!(config.wired_params.delay_ns, 2_500_000);
 }
 
 #[test]
@@ -64,7 +63,7 @@ fn wrong_documents_are_refused_with_their_place() {
             changed("", "preset", json!("fast")),
             "config: preset \"fast\" is not known; use one of ideal-216, seed-like",
         ),
-        (changed("", "schema_version", json!(1)), "config: schema_version 1 is not known; use 2"),
+        (changed("", "schema_version", json!(2)), "config: schema_version 2 is not known; use 1"),
         (changed("", "io", json!("raw")), "config, io: unknown variant `raw`"),
         (changed("", "stations", json!([])), "number of stations is 0"),
         (
@@ -90,12 +89,8 @@ fn wrong_documents_are_refused_with_their_place() {
             "config, stations[0]: mtu is 1000; it must be 1280 to 2296",
         ),
         (changed("/stations/0", "name", json!("server")), "two ends are named \"server\""),
-        (
-            changed("/wired/elements/1", "loss_ratio", json!(-0.1)),
-            "config, wired.elements[1]: loss_ratio is -0.1",
-        ),
-        (changed("/wired/elements/0", "rate_mbps", json!(-1)), "config, wired.elements[0]: rate_mbps is -1"),
-        (changed("/wired", "elements", vec![json!({}); 33].into()), "number of elements is 33"),
+        (changed("/wired", "loss_ratio", json!(-0.1)), "config, wired: loss_ratio is -0.1"),
+        (changed("/wired", "rate_mbps", json!(-1)), "config, wired: rate_mbps is -1"),
         (
             changed("", "overrides", json!({"speed": 1})),
             "config, stations[0], overrides, speed: unknown field",
@@ -121,11 +116,13 @@ fn a_command_gives_elements_and_a_wrong_one_is_told_with_its_place() {
     let told = json!([{"delay_ms": 20.0, "rate_mbps": null, "loss_ratio": 0.0, "queue_packets": 1000},
                       {"delay_ms": 0.0, "rate_mbps": 5.0, "loss_ratio": 0.0, "queue_packets": 7}]);
     assert_eq!(serde_json::to_value(&doc.elements).unwrap(), told);
+    let many = json!({"elements": vec![json!({}); 33]}).to_string();
     for (command, part) in [
         ("{", "path is not JSON"),
         ("{}", "path: missing field `elements`"),
         (r#"{"elements": [{"speed": 1}]}"#, "path, elements[0].speed: unknown field `speed`"),
-        (r#"{"elements": [{"delay_ms": -1}]}"#, "path.elements[0]: delay_ms is -1"),
+        (r#"{"elements": [{"delay_ms": -1}]}"#, "path, elements[0]: delay_ms is -1"),
+        (&many, "number of elements is 33"),
     ] {
         let message = PathDoc::parse(command).unwrap_err().to_string();
         assert!(message.contains(part), "{message:?} lacks {part:?}");

@@ -105,7 +105,7 @@ impl Relay {
         let interval_end_ns = start_ns + INTERVAL_NS;
         let params = config.stations.iter().map(|station| station.params.clone()).collect();
         Self {
-            model: Model::new(config.seed, params, &config.path, start_ns, interval_end_ns),
+            model: Model::new(config.seed, params, &[config.wired_params], start_ns, interval_end_ns),
             routes: Routes::new(config.stations.iter().map(|station| &station.end.addresses[..])),
             ports,
             publisher,

@@ -121,7 +121,7 @@ fn a_stream_arrives_whole() {
 fn the_wired_path_delays_and_loses() {
     with_namespaces("the_wired_path_delays_and_loses", || {
         let mut bench = Bench::new("auto");
-        bench.config["wired"]["elements"] = json!([{"delay_ms": 15}]);
+        bench.config["wired"]["delay_ms"] = json!(15);
         let relay = bench.start(&[]);
         let (client, server) = (udp(&bench.client, "10.77.0.2:0"), udp(&bench.server, "10.77.0.1:0"));
         for _ in 0..5 {
@@ -131,7 +131,7 @@ fn the_wired_path_delays_and_loses() {
             assert!(now_ns() - start_ns >= 30_000_000);
         }
         relay.finish();
-        bench.config["wired"]["elements"][0]["loss_ratio"] = json!(1.0);
+        bench.config["wired"]["loss_ratio"] = json!(1.0);
         let relay = bench.start(&[]);
         let (client, server) = (udp(&bench.client, "10.77.0.2:0"), udp(&bench.server, "10.77.0.1:0"));
         let mut stats = bench.subscribe();

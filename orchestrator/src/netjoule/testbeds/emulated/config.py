@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netjoule.core.errors import UsageError
-from netjoule.topology.paths import path_elements
 from netjoule.topology.topology import Meter, Topology
 
 if TYPE_CHECKING:
@@ -103,13 +102,12 @@ def link_config(topology: Topology, stats_socket: Path) -> dict[str, Any]:
     """Configuration of netjoule-link (link_config schema) for an emulated topology."""
     link = topology.link
     document: dict[str, Any] = {
-        "schema_version": 2,
+        "schema_version": 1,
         "preset": link["preset"],
         "io": link.get("io", "auto"),
         "stats_socket": str(stats_socket),
         "stations": [_interface(topology, spot, _STATION) for spot in clients(topology)],
-        "wired": _interface(topology, server(topology), _WIRED)
-        | {"elements": path_elements(topology.document)},
+        "wired": _interface(topology, server(topology), _WIRED) | _wired_path(link.get("wired", {})),
     }
     if "seed" in link:
         document["seed"] = link["seed"]
@@ -126,6 +124,11 @@ def interfaces(topology: Topology) -> dict[str, str]:
 
 def _ifname(topology: Topology, host: str, usual: str) -> str:
     return topology.host(host).test_interface or usual
+
+
+def _wired_path(wired: Mapping[str, Any]) -> dict[str, Any]:
+    """The path's parameters; the topology says 0 for an unlimited rate, the link says nothing."""
+    return {name: value for name, value in wired.items() if name != "rate_mbps" or value}
 
 
 def _interface(topology: Topology, spot: Spot, ifname: str) -> dict[str, Any]:
