@@ -127,6 +127,8 @@ def test_states_are_read_from_the_log_of_a_radio_that_tells_them(tmp_path: Any) 
     log.parent.mkdir()
     log.write_text("t_s,mcs\n1.0,3\n")
     assert read_states(tmp_path, "client", 1.0, 3.0) is None
+    log.write_text("t_s,state\n0.5,\n2.0,\n")
+    assert read_states(tmp_path, "client", 1.0, 3.0) is None, "its reader cannot know them"
     log.write_text("t_s,state\n0.1,idle\n0.5,dch\n2.0,fach\n2.5,idle\n9.0,dch\n")
     found = read_states(tmp_path, "client", 1.0, 3.0)
     assert found is not None

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from runner_fakes import START_NS, FakeTestbed, Script, new_campaign, opener
 from runner_fakes import TIMING as OF_FLOWS
-from runner_fakes import Script, new_campaign, opener
 
 from netjoule import loads
 from netjoule.design import timeline
 from netjoule.design.timeline import MeterPace, Span
 from netjoule.execution import runner
+from netjoule.radio import RadioRecord
 from netjoule.store.campaign import Campaign
 from netjoule.workload.load import (
     Condition,
@@ -28,6 +30,9 @@ from netjoule.workload.load import (
     Place,
 )
 from netjoule.workload.workload import Timing, Workload
+from netjoule_energy.campaign.files import read_states
+from netjoule_energy.power.readings import Window
+from netjoule_energy.power.until_done import tail_of
 
 ONCE_S = 0.4
 TIMING = Timing(idle_s=1.0, settle_s=0.2, warm_up_s=0.0, measure_s=1.0, tail_s=0.3)
@@ -116,7 +121,34 @@ class WaitingLoad:
         return iter(())
 
 
-def levels() -> Workload:
+class StatesReader:
+    """A radio that works with the load and is idle so long after it; looked at ten times a second."""
+
+    node = "client"
+
+    def __init__(self, script: Script, ready_s: float) -> None:
+        self._script, self._ready_s, self._next_s = script, ready_s, 0.0
+
+    async def open(self) -> None:
+        return None
+
+    async def read(self) -> RadioRecord | None:
+        self._next_s += 0.1
+        while self._now_s() < self._next_s:
+            await asyncio.sleep(0)
+        began_s = [t_s for what, _, t_s in self._script.log if what == "go" and t_s <= self._next_s]
+        work_s = 6 * ONCE_S
+        busy = any(t_s <= self._next_s < t_s + work_s + self._ready_s for t_s in began_s)
+        return RadioRecord(t_s=self._next_s, state="dch" if busy else "idle")
+
+    def _now_s(self) -> float:
+        return (self._script.clock.now_ns - START_NS) / 1e9
+
+    async def close(self) -> None:
+        return None
+
+
+def levels(**timing: float) -> Workload:
     """Two arms in two blocks."""
     document = {
         "schema_version": 2,
@@ -126,20 +158,26 @@ def levels() -> Workload:
         "factors": {"LEVEL": ["3", "6"]},
         "command": {"run": ["true"]},
         "blocks": 2,
-        "timing": OF_FLOWS,
+        "timing": OF_FLOWS | timing,
         "seed": 7,
     }
     return loads.made(document, where="test")
 
 
-def waited(path: Path, load: WaitingLoad) -> list[dict[str, Any]]:
-    """run.json of every run of a campaign, run to its end or gone on with."""
-    with Campaign.open(path) if path.exists() else new_campaign(path, levels()) as campaign:
+def waited(
+    path: Path, load: WaitingLoad, ready_s: float | None = None, **timing: float
+) -> list[dict[str, Any]]:
+    """run.json of every run of a campaign, run to its end or gone on with; `ready_s`: of its radio."""
+
+    def with_radio(testbed: FakeTestbed) -> None:
+        testbed.radio_readers = [] if ready_s is None else [StatesReader(load.script, ready_s)]
+
+    with Campaign.open(path) if path.exists() else new_campaign(path, levels(**timing)) as campaign:
         runner.run_campaign(
             campaign,
             lambda _event: None,
             clock=load.script.clock,
-            open_testbed=opener(load.script),
+            open_testbed=opener(load.script, on_up=with_radio),
             compute=load.script.compute,
             make_load=lambda _workload, _topology: load,  # type: ignore[arg-type,return-value]
         )
@@ -163,6 +201,24 @@ def test_all_of_the_work_is_measured_and_its_neighbours_are_idle(tmp_path: Path)
         assert windows["tail"]["t_start_s"] == window["t_end_s"]
         assert windows["tail"]["t_end_s"] - windows["tail"]["t_start_s"] == pytest.approx(0.3)
         assert windows["idle_after"]["t_start_s"] >= windows["tail"]["t_end_s"] + 0.2 + 0.15 - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("ready_s", "tail_max_s", "least_s", "most_s"),
+    [(1.0, 5.0, 1.0, 1.4), (9.0, 2.0, 2.0, 2.0), (0.2, 5.0, 0.2, 0.5)],
+)
+def test_the_tail_lasts_until_the_radio_is_idle_or_is_cut(
+    tmp_path: Path, ready_s: float, tail_max_s: float, least_s: float, most_s: float
+) -> None:
+    for run in waited(tmp_path / "c", WaitingLoad(Script()), ready_s, tail_max_s=tail_max_s):
+        assert run["window"]["tail_max_s"] == tail_max_s
+        tail, idle = run["windows"]["tail"], run["windows"]["idle_after"]
+        assert least_s - 1e-6 <= tail["t_end_s"] - tail["t_start_s"] <= most_s + 1e-6
+        assert idle["t_start_s"] >= tail["t_end_s"]
+        states = read_states(tmp_path / "c", "client", tail["t_start_s"], tail["t_end_s"])
+        found = tail_of(Window(tail["t_start_s"], tail["t_end_s"]), states, tail_max_s)
+        assert found.cut is (ready_s > tail_max_s)
+        assert found.length_s == pytest.approx(min(ready_s, tail_max_s), abs=0.11)
 
 
 def test_repeats_stay_in_the_sessions_of_a_campaign(tmp_path: Path) -> None:

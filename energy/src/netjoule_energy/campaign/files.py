@@ -338,11 +338,13 @@ def read_states(campaign: Path, node: str, t_from_s: float, t_to_s: float) -> Ra
     with readable(path):
         for _, cells, defect in reading.rows(path):
             t_s = None if defect or len(cells) != len(header) else _number([cells[t_at].encode()])
-            if t_s is not None and t_s <= t_to_s:
+            if t_s is not None and t_s <= t_to_s and cells[state_at]:
                 found.append((t_s, cells[state_at] == IDLE_STATE))
     # The last state before the stretch holds when it begins.
     first = max((k for k, (t_s, _) in enumerate(found) if t_s <= t_from_s), default=0)
     kept = found[first:]
+    if not kept:
+        return None
     return RadioStates(np.array([t for t, _ in kept]), np.array([idle for _, idle in kept], dtype=np.bool_))
 
 

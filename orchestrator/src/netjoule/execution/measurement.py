@@ -13,6 +13,7 @@ from netjoule.design import timeline
 from netjoule.design.run_table import PlanRow
 from netjoule.design.timeline import MeterPace, Span, Windows
 from netjoule.execution.active_run import Note, OpenRun
+from netjoule.radio.log import RadioLog
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import rfc3339
 from netjoule.testbeds.host_clocks import HostClocks
@@ -20,6 +21,10 @@ from netjoule.workload.load import Event, Load, LoadSession, Outcome
 
 if TYPE_CHECKING:
     from netjoule.testbeds.base import Testbed
+
+
+LOOK_S = 0.1
+"""Between two looks at whether the radios are idle."""
 
 
 class Measuring:
@@ -33,6 +38,7 @@ class Measuring:
         time: CampaignTime,
         *,
         meters: Sequence[MeterPace],
+        radio: RadioLog,
         clocks: HostClocks,
         note: Note,
     ) -> None:
@@ -44,11 +50,12 @@ class Measuring:
             load: of the campaign.
             time: of the campaign.
             meters: as they answered.
+            radio: its log.
             clocks: of its hosts.
             note: writes events.
         """
         self._campaign, self._testbed, self._load, self._time = campaign, testbed, load, time
-        self._clocks, self._note = clocks, note
+        self._radio, self._clocks, self._note = radio, clocks, note
         self._timing, self._meters = campaign.workload.timing, meters
         self.until_done = contracts.loads()[load.name]["window"] == timeline.UNTIL_DONE
 
@@ -73,11 +80,8 @@ class Measuring:
             self._event(row, event)
         return session
 
-    async def measure(self, run: OpenRun, session: LoadSession) -> Span:
-        """From `go` to the outcome; run.json then has its windows, and what the work gives as reasons.
-
-        Returns:
-            The tail, which is still to come.
+    async def measure(self, run: OpenRun, session: LoadSession) -> None:
+        """From `go` to the end of the tail; run.json then has its windows and the work's reasons.
 
         Raises:
             RunFailed: when the work failed.
@@ -92,7 +96,20 @@ class Measuring:
             span: Span | None = getattr(windows, name)
             run.document["windows"][name] = None if span is None else span.as_json()
         run.document["window"] = self._window(windows.measure, outcome.clock_limit_s)
-        return windows.tail
+        await self._wait_for_tail(run.document, windows.tail)
+
+    async def _wait_for_tail(self, document: dict[str, Any], planned: Span) -> None:
+        """Wait until the radios are idle where they tell it, at most `tail_max_s`; else as planned."""
+        if not self.until_done or self._radio.idle_since(planned.t_start_s) is None:
+            await self._time.sleep_until(planned.t_end_s)
+            return
+        tail_max_s = self._timing.tail_max_s or self._timing.tail_s
+        limit_s = planned.t_start_s + tail_max_s
+        while not self._radio.idle_since(planned.t_start_s) and self._time.now_s() < limit_s:
+            await self._time.sleep_until(min(limit_s, self._time.now_s() + LOOK_S))
+        document["windows"]["tail"] = Span(planned.t_start_s, min(limit_s, self._time.now_s())).as_json()
+        if tail_max_s:
+            document["window"]["tail_max_s"] = tail_max_s
 
     def _windows(self, outcome: Outcome) -> Windows:
         """The tail begins when all parts have ended."""

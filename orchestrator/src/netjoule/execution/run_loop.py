@@ -98,7 +98,7 @@ class Runs:
         self._results = Results(campaign, compute, self._tell, self._event, load)
         self._clocks = HostClocks(campaign, testbed, time)
         self._measuring = Measuring(
-            campaign, testbed, load, time, meters=meters, clocks=self._clocks, note=self._event
+            campaign, testbed, load, time, meters=meters, radio=radio, clocks=self._clocks, note=self._event
         )
         # Getting ready may be work itself (warm-up runs), and a window until done has no guard behind it.
         self._idle_guard_s = self._guard_s if self._measuring.until_done else 0.0
@@ -278,8 +278,7 @@ class Runs:
 
     async def _measure(self, run: OpenRun, session: LoadSession) -> None:
         """From `go` to the end of the tail; the run is then open."""
-        tail = await self._measuring.measure(run, session)
-        await self._time.sleep_until(tail.t_end_s)
+        await self._measuring.measure(run, session)
         self._open = run
 
     async def _give_up(self, run: OpenRun, error: RunFailed) -> None:

@@ -88,4 +88,5 @@ def record_from_line(told: Mapping[str, Any], t_s: float, reader_cpu_s: float | 
     """One line of the agent as a record at campaign time `t_s`; a line of a gap has its event as flag."""
     if told["event"] in _GAPS:
         return RadioRecord(t_s=t_s, reader_cpu_s=reader_cpu_s, flag=str(told["event"]))
-    return RadioRecord.of(told, t_s=t_s, reader_cpu_s=reader_cpu_s)
+    # What the agent calls a state is the association.
+    return RadioRecord.of(told, t_s=t_s, reader_cpu_s=reader_cpu_s, state=None)

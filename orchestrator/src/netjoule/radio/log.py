@@ -16,6 +16,7 @@ from netjoule.radio import RadioReader, RadioRecord
 from netjoule.radio.rates import RateLimits
 from netjoule.radio.reader_cost import Look, ReaderCost, cores
 
+IDLE = "idle"
 BATCH_RECORDS = 10  # one write a second at ten records a second: less work while a meter reads
 REOPEN_PAUSE_S = 1.0
 FAULTS_KEPT = 1000
@@ -68,6 +69,7 @@ class RadioLog:
         self._limits = limits or RateLimits()
         self._strays: deque[RadioFault] = deque(maxlen=LOOKS_KEPT)
         self._away: set[str] = set()
+        self._states: dict[str, tuple[float, str]] = {}
         self._all_associated = asyncio.Event()
         self._all_associated.set()
 
@@ -108,6 +110,11 @@ class RadioLog:
                 found.append(ReaderCost(node, in_idle, in_measure))
         return found
 
+    def idle_since(self, t_s: float) -> bool | None:
+        """Whether all radios that tell their states were idle at a look after `t_s`; None when none tells."""
+        looks = self._states.values()
+        return all(at_s >= t_s and state == IDLE for at_s, state in looks) if looks else None
+
     async def wait_associated(self, timeout_s: float) -> None:
         """Return when all clients are associated, as far as their readers tell.
 
@@ -139,6 +146,12 @@ class RadioLog:
         faults += [fault for flag, fault in _PASSING.items() if flag in flags]
         self._faults.extend(RadioFault(record.t_s, code, words.format(node=node)) for code, words in faults)
 
+    def _is_new_state(self, node: str, record: RadioRecord) -> bool:
+        if record.state is None:
+            return False
+        before, self._states[node] = self._states.get(node), (record.t_s, record.state)
+        return before is None or before[1] != record.state
+
     async def _follow(self, reader: RadioReader) -> None:
         rows: list[dict[str, Any]] = []
         try:
@@ -160,7 +173,8 @@ class RadioLog:
                     looks = self._looks.setdefault(reader.node, deque(maxlen=LOOKS_KEPT))
                     looks.append((record.t_s, record.reader_cpu_s))
                 rows.append(record.as_row())
-                if len(rows) >= BATCH_RECORDS:
+                # A new state is written at once: the tail of a run that waits for its result ends there.
+                if self._is_new_state(reader.node, record) or len(rows) >= BATCH_RECORDS:
                     self._sink.append_radio(reader.node, rows)
                     rows = []
         finally:

@@ -14,7 +14,7 @@ class RadioRecord:
 
     Counts and air times are those of the time since the previous record. Rates are those of the last frame
     sent, with `rx_` those of the last one received. `flag` names what is doubtful about the record, empty
-    when nothing is.
+    when nothing is. `state` is idle, or another of those between which the radio's power steps.
     """
 
     t_s: float
@@ -43,6 +43,7 @@ class RadioRecord:
     source: str | None = None
     reader_cpu_s: float | None = None
     flag: str = ""
+    state: str | None = None
 
     @classmethod
     def of(cls, told: Mapping[str, Any], **own: Any) -> RadioRecord:
