@@ -41,6 +41,24 @@ place_methods <- function(pairs) {
   )), by = place]
 }
 
+#' What the pairs of a contrast say: log-ratios over blocks, and the difference of P_A where there is no ratio
+#'
+#' @param pairs from arm_pairs().
+#' @return list places (from place_methods()), grid (of blocks and places that all have), d (its mean of each block),
+#'   used (the pairs behind it), power (from power_difference()).
+#' @noRd
+compared <- function(pairs) {
+  places <- place_methods(pairs)
+  of <- function(what) pairs[place %in% places[how == what, place]]
+  by_ratio <- of("ratio")
+  grid <- complete_grid(log_ratio_grid(by_ratio))
+  list(
+    places = places, grid = grid, d = unname(rowMeans(grid)),
+    used = by_ratio[block %in% rownames(grid) & place %in% colnames(grid)],
+    power = power_difference(of("p_a_difference"))
+  )
+}
+
 #' Log-ratio of E_A, arm over reference, by block and place
 #'
 #' @param pairs from arm_pairs(), of places that can be compared by ratio.

@@ -14,10 +14,10 @@ arm_shapes <- c(21, 22, 23, 24)
 #' @noRd
 arm_looks <- function(arms) {
   levels <- if (is.factor(arms)) levels(droplevels(arms)) else unique(as.character(arms))
-  for (load in ls(load_parts)) {
-    known <- load_parts[[load]]$looks
-    if (!is.null(known) && any(levels %in% known()$arm)) {
-      return(known())
+  known <- lapply(mget(ls(load_parts), load_parts), function(parts) lapply(unname(parts$of_arm), `[[`, "looks"))
+  for (looks in unlist(known)) {
+    if (any(levels %in% looks()$arm)) {
+      return(looks())
     }
   }
   places <- seq_along(levels)
@@ -41,9 +41,11 @@ arm_label <- function(arms) {
 
 # In the order of the load's looks, or of the workload.
 arm_factor <- function(campaign, arms) {
-  known <- intersect(arm_looks(arms)$arm, arms)
-  planned <- unique(as.character(campaign$plan$arm))
-  if (is.null(of_load(campaign, "looks"))) known <- planned
+  known <- if (is.null(of_load(campaign, "looks"))) {
+    c(planned_arms(campaign), campaign$control)
+  } else {
+    intersect(arm_looks(arms)$arm, arms)
+  }
   factor(arms, levels = union(known, sort(unique(as.character(arms)))))
 }
 

@@ -7,14 +7,17 @@ load_parts <- new.env(parent = emptyenv())
 #' Say what the analysis has of one load alone
 #'
 #' @param name of the load, as in loads.json.
-#' @param ... parts by name, functions or data; which there are, say the places that ask of_load() for them.
+#' @param ... parts by name, functions or data; which there are, say the places that ask of_load() for them. `of_arm`
+#'   names the parts that hold only where a certain factor is the arm: with another one the campaign gets what every
+#'   load has.
 #' @noRd
 register_load <- function(name, ...) assign(name, list(...), envir = load_parts)
 
 #' A part that the campaign's load has of its own, else what every load has
 #' @noRd
 of_load <- function(campaign, part, default = NULL) {
-  own <- load_parts[[campaign$load]][[part]]
+  parts <- load_parts[[campaign$load]]
+  own <- c(parts, parts$of_arm[[campaign$arm]])[[part]]
   if (is.null(own)) default else own
 }
 
@@ -45,7 +48,7 @@ cell_keys <- function(campaign) c(meter_keys, campaign$arm, campaign$factors)
 #' A load with columns of its own has these, and of the others those that vary.
 #' @noRd
 cell_factors <- function(plan, arm, load, contracts) {
-  own <- load_parts[[load]]$factors
+  own <- of_load(list(load = load, arm = arm), "factors")
   listed <- setdiff(names(factor_columns(setdiff(names(plan), no_factors), contracts)), arm)
   if (is.null(own)) {
     return(listed)
@@ -62,10 +65,16 @@ no_factors <- c(
 #' Rows of runs or cells that are compared: all but those of the control arm
 #' @noRd
 without_control <- function(rows, campaign) {
-  if (nrow(rows) == 0L || is.null(campaign$control)) rows else rows[!rows[[campaign$arm]] %in% campaign$control]
+  if (nrow(rows) == 0L || is.null(campaign$control)) {
+    rows
+  } else if ("kind" %in% names(rows)) {
+    rows[kind != "control"]
+  } else {
+    rows[!rows[[campaign$arm]] %in% campaign$control]
+  }
 }
 
-#' A cell in words, without its arm: "size small, LEVEL 7"; "" for a campaign of one cell
+#' A cell in words, without its arm: "Size 64 byte, LEVEL 7"; "" for a campaign of one cell
 #' @noRd
 cell_name <- function(campaign, rows) {
   own <- of_load(campaign, "cell_name")
@@ -73,14 +82,24 @@ cell_name <- function(campaign, rows) {
     return(own(rows))
   }
   parts <- lapply(campaign$factors, function(name) {
-    values <- rows[[name]]
-    paste(gsub("_", " ", name, fixed = TRUE), if (is.numeric(values)) number_text(values) else plain_text(values, 40L))
+    entry <- factor_entry(campaign, name)
+    paste(labelled(entry[names(entry) != "unit"], name), factor_values(entry, rows[[name]]))
   })
   if (length(parts) == 0L) rep("", nrow(rows)) else do.call(paste, c(parts, sep = ", "))
 }
 
+# Values of a factor with its unit: "64 byte".
+factor_values <- function(entry, values) {
+  unit <- pick_text(entry, "unit")
+  text <- if (is.numeric(values)) number_text(values, 15) else arm_label(as.character(values))
+  if (is.na(unit) || unit == "1") text else paste(text, unit)
+}
+
+# Arms of a campaign as words name them.
+arm_names <- function(campaign, arms) factor_values(factor_entry(campaign, campaign$arm), as.character(arms))
+
 # "small, size 3": arm and cell, for marks and tables.
 arm_and_cell <- function(campaign, rows) {
   cell <- cell_name(campaign, rows)
-  paste0(arm_label(as.character(rows$arm)), ifelse(nzchar(cell), ", ", ""), cell)
+  paste0(arm_names(campaign, rows$arm), ifelse(nzchar(cell), ", ", ""), cell)
 }

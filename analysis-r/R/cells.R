@@ -17,6 +17,25 @@ mean_interval <- function(x) {
   list(n = n, mean = mean(x), low = mean(x) - half, high = mean(x) + half)
 }
 
+#' The same as columns of a table: the mean, and its ends by the name of `ends`
+#' @noRd
+interval_columns <- function(x, name, ends = name) {
+  stats::setNames(mean_interval(x)[c("mean", "low", "high")], c(name, paste0(ends, c("_ci95_low", "_ci95_high"))))
+}
+
+#' Mean of each block, in their order: several runs of a cell in a block count once
+#'
+#' @param values one per row.
+#' @noRd
+block_means <- function(rows, values) {
+  vapply(split(values, factor(rows$block, unique(rows$block))), mean_or_na, 0, USE.NAMES = FALSE)
+}
+
+# Means over blocks of some columns, without intervals.
+means_over_blocks <- function(rows, columns) {
+  lapply(stats::setNames(nm = columns), function(name) mean_or_na(block_means(rows, rows[[name]])))
+}
+
 #' Runs that tables and figures are made of: valid, with the E_A that averages without bias
 #'
 #' result.json leaves E_A empty when power while sending is below idle power.
@@ -28,17 +47,16 @@ mean_interval <- function(x) {
 #' @return data.table, usable runs with `ea` added (J/Mb; NA when nothing arrived).
 #' @noRd
 usable_results <- function(results) {
-  if (nrow(results) == 0L) {
-    return(results)
-  }
   rows <- copy(results[usable == TRUE & !ea_reason %in% "took_no_part"])
   arrived <- !is.na(rows$t_a_mbps) & rows$t_a_mbps > 0
   rows[, ea := fifelse(!is.na(ea_j_per_mbit), ea_j_per_mbit, fifelse(arrived, delta_p_w / t_a_mbps, NA_real_))]
   # hwsim has no air time: there E_A is not computed, whatever the powers say.
   rows[!is.na(ea_reason) & ea_reason == "radio_without_air_time", ea := NA_real_]
-  rows[, block_key := block]
   rows[]
 }
+
+# Rows of one meter.
+of_meter <- function(rows, id) rows[meter_id == id]
 
 # How many, of those of which it is known; NA where it is known of none.
 count_or_na <- function(x) if (all(is.na(x))) NA_integer_ else sum(x, na.rm = TRUE)

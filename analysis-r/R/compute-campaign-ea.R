@@ -23,7 +23,7 @@ compute_campaign_ea <- function(campaign) {
   if (nrow(runs) == 0L) {
     return(setattr(data.table(), "campaign", campaign))
   }
-  meters <- lapply(split(campaign$meters, by = "meter_id"), as.list)
+  meters <- lapply(split(campaign$meters[!is.na(update_interval_s)], by = "meter_id"), as.list)
   rows <- lapply(meters, recompute_meter, campaign = campaign, runs = runs)
   setattr(add_floor(rbindlist(unname(rows)), campaign), "campaign", campaign)[]
 }

@@ -9,7 +9,7 @@ supported_schema_version <- 1L
 #'
 #' @param env value of the environment variable NETJOULE_CONTRACTS.
 #' @param package_dir where this package lies (installed or source).
-#' @return path, or NA when there is none.
+#' @return path; stops where there is none, as every table is made by its contract.
 #' @noRd
 contracts_dir <- function(env = Sys.getenv("NETJOULE_CONTRACTS"), package_dir = find.package("netjoule")) {
   if (nzchar(env)) {
@@ -22,13 +22,13 @@ contracts_dir <- function(env = Sys.getenv("NETJOULE_CONTRACTS"), package_dir = 
   }
   candidates <- file.path(package_dir, c("..", "../.."), "protocols", "contracts")
   found <- candidates[dir.exists(candidates)]
-  if (length(found) > 0L) normalizePath(found[1]) else NA_character_
+  if (length(found) == 0L) {
+    abort_netjoule("There are no contracts here: set NETJOULE_CONTRACTS to protocols/contracts of netjoule's sources.")
+  }
+  normalizePath(found[1])
 }
 
 read_contract_json <- function(..., contracts = contracts_dir()) {
-  if (is.na(contracts)) {
-    return(NULL)
-  }
   path <- file.path(contracts, ...)
   if (!file.exists(path)) {
     return(NULL)
@@ -40,13 +40,10 @@ schema_memory <- new.env(parent = emptyenv())
 
 # A campaign has thousands of tables of one contract: it is read once, and again when its file has changed.
 read_table_schema <- function(table, contracts) {
-  if (is.na(contracts)) {
-    return(NULL)
-  }
   path <- file.path(contracts, "tables", paste0(table, ".table.json"))
   stamp <- c(file.size(path), as.numeric(file.mtime(path)))
   if (!identical(schema_memory[[path]]$stamp, stamp)) {
-    known <- list(stamp = stamp, schema = read_contract_json("tables", basename(path), contracts = contracts))
+    known <- list(stamp = stamp, schema = jsonlite::fromJSON(path))
     assign(path, known, envir = schema_memory)
   }
   schema_memory[[path]]$schema
@@ -55,22 +52,33 @@ read_table_schema <- function(table, contracts) {
 #' Column types of a table by its Table Schema
 #'
 #' @param table name of the contract, e.g. "meters".
-#' @return named character vector, column -> "numeric" | "character" | "logical";
-#'   NULL when the contract is not found.
+#' @return named character vector, column -> "numeric" | "character" | "logical".
 #' @noRd
 schema_columns <- function(table, contracts = contracts_dir()) {
-  schema <- read_table_schema(table, contracts)
-  if (is.null(schema)) {
-    return(NULL)
-  }
+  fields <- read_table_schema(table, contracts)$fields
   # JSON integers reach 2^53-1, beyond R's integer: a double holds them exactly.
-  r_types <- c(integer = "numeric", number = "numeric", boolean = "logical")
-  types <- vapply(schema$fields, function(field) {
-    type <- r_types[field$type]
-    if (is.na(type)) "character" else unname(type)
-  }, "")
-  stats::setNames(types, vapply(schema$fields, function(field) field$name, ""))
+  types <- c(integer = "numeric", number = "numeric", boolean = "logical", string = "character")[fields$type]
+  stats::setNames(fcoalesce(unname(types), "character"), fields$name)
 }
+
+#' Rows with the columns of their contract first, in its order
+#'
+#' @param table name of the contract, e.g. "delta_ea".
+#' @param rows data.table; without rows the table is empty, with the columns that every campaign has.
+#' @noRd
+table_of <- function(table, rows = NULL) {
+  types <- schema_columns(table)
+  if (NROW(rows) == 0L) {
+    return(empty_rows(types[setdiff(names(types), some_columns)]))
+  }
+  setcolorder(rows, intersect(names(types), names(rows)))[]
+}
+
+# What only some campaigns' cells have.
+some_columns <- c("ea_total_ci95_low", "ea_total_ci95_high", "flows_at_once")
+
+# No rows of columns of these types.
+empty_rows <- function(types) as.data.table(lapply(types, vector, 0L))
 
 #' Columns that a table has not always had, by its Table Schema
 #'
@@ -78,9 +86,8 @@ schema_columns <- function(table, contracts = contracts_dir()) {
 #' @return names of the columns with a default, which a file from before them lacks.
 #' @noRd
 younger_columns <- function(table, contracts = contracts_dir()) {
-  schema <- read_table_schema(table, contracts)
-  has_default <- vapply(schema$fields, function(field) !is.null(field[["default"]]), TRUE)
-  vapply(schema$fields[has_default], function(field) field$name, "")
+  fields <- read_table_schema(table, contracts)$fields
+  fields$name[!is.na(fields$default)]
 }
 
 #' Reason codes with meaning and next step
@@ -88,50 +95,17 @@ younger_columns <- function(table, contracts = contracts_dir()) {
 #' @return data.table code, meaning, invalidates, next_step (no rows when not found).
 #' @noRd
 reason_table <- function(contracts = contracts_dir()) {
-  reasons <- read_contract_json("reasons.json", contracts = contracts)
-  if (!is.null(reasons$reasons)) reasons <- reasons$reasons
-  rows <- lapply(reasons, function(reason) {
-    list(
-      code = pick(reason, "code", default = ""), meaning = pick(reason, "meaning", default = ""),
-      invalidates = pick(reason, "invalidates", default = NA), next_step = pick(reason, "next_step", default = "")
-    )
-  })
-  empty <- data.table(code = character(), meaning = character(), invalidates = logical(), next_step = character())
-  unique(rbind(empty, rbindlist(c(rows, list(analysis_reasons())))), by = "code")
+  entries_table(pick(read_contract_json("reasons.json", contracts = contracts), "reasons", default = list()), list(
+    code = "", meaning = "", invalidates = NA, next_step = ""
+  ))
 }
 
-# Defects that only the reader across runs can see; the per-run codes are contracts.
-analysis_reasons <- function() {
-  rbindlist(list(
-    list(
-      code = "half_written_run", meaning = "a file of the run is missing or cut off", invalidates = TRUE,
-      next_step = "netjoule resume repeats it"
-    ),
-    list(
-      code = "not_a_number", meaning = "a file of the run holds text, NaN or an infinite value where a number belongs",
-      invalidates = TRUE, next_step = "netjoule check names the field"
-    ),
-    list(
-      code = "table_unreadable", meaning = "a table of the run cannot be read", invalidates = TRUE,
-      next_step = "netjoule check names the line"
-    ),
-    list(
-      code = "schema_version_unsupported", meaning = "the file was written under another schema version",
-      invalidates = TRUE, next_step = "analyse it with the netjoule version that wrote it"
-    ),
-    list(
-      code = "column_missing", meaning = "a column of the contract is not in the file", invalidates = FALSE,
-      next_step = "netjoule check names all such defects"
-    ),
-    list(
-      code = "half_written_row", meaning = "the last row of a table was cut off and is left out",
-      invalidates = FALSE, next_step = "nothing to do: the logger was stopped while writing"
-    ),
-    list(
-      code = "p_a_below_p_i", meaning = "power while sending is below idle power by more than its uncertainty",
-      invalidates = FALSE, next_step = "look for a load on the node during the idle windows"
-    )
-  ))
+# Entries of a contract as a table; `fields` gives the value that stands for a missing one.
+entries_table <- function(entries, fields) {
+  rows <- lapply(entries, function(entry) {
+    Map(function(name, none) pick(entry, name, default = none), names(fields), fields)
+  })
+  rbindlist(c(list(as.data.table(fields)[0]), rows))
 }
 
 #' Terms of the glossary
@@ -139,13 +113,9 @@ analysis_reasons <- function() {
 #' @return data.table term, column, unit, meaning.
 #' @noRd
 glossary_table <- function(contracts = contracts_dir()) {
-  entries <- pick(read_contract_json("glossary.json", contracts = contracts), "entries", default = list())
-  columns <- c("term", "column", "unit", "meaning")
-  rows <- lapply(entries, function(entry) {
-    stats::setNames(lapply(columns, function(column) pick(entry, column, default = "")), columns)
-  })
-  empty <- data.table(term = character(), column = character(), unit = character(), meaning = character())
-  rbind(empty, rbindlist(rows))
+  entries_table(pick(read_contract_json("glossary.json", contracts = contracts), "entries", default = list()), list(
+    term = "", column = "", unit = "", meaning = ""
+  ))
 }
 
 #' Take a value from nested lists, or the default when it is absent or null
@@ -169,6 +139,11 @@ pick_text <- function(x, ...) {
   value <- pick(x, ..., default = NA_character_)
   if (length(value) == 1L) as.character(value) else NA_character_
 }
+
+# Several fields of one object, by their names.
+pick_numbers <- function(x, names, ...) lapply(stats::setNames(nm = names), function(name) pick_number(x, ..., name))
+
+pick_texts <- function(x, names, ...) lapply(stats::setNames(nm = names), function(name) pick_text(x, ..., name))
 
 pick_flag <- function(x, ...) {
   value <- pick(x, ..., default = NA)

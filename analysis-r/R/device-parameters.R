@@ -91,7 +91,7 @@ point_name <- function(table, rate_mbps) paste0(table, "_w at ", number_text(rat
 #' @noRd
 model_sensitivity <- function(campaign, draws = parameter_draws) {
   parameters <- recorded_parameters(campaign)
-  if (is.null(parameters) || nrow(campaign$results) == 0L) {
+  if (is.null(parameters)) {
     return(NULL)
   }
   models <- pick(campaign$meta, "device_models", default = list())

@@ -59,16 +59,3 @@ ordinal <- function(number) {
   words <- c("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
   fcoalesce(words[number], paste0(number, "th"))
 }
-
-sessions_html <- function(rows, source) {
-  shown <- data.table(
-    quantity = rows$quantity, meter = rows$meter_id, session = rows$session, mini_blocks = rows$mini_blocks_n,
-    span = rows$span_s / 60, mean = rows$mean_percent,
-    change = range_words(rows$change_percent, rows$change_ci95_low, rows$change_ci95_high),
-    verdict = gsub("_", " ", rows$verdict, fixed = TRUE)
-  )
-  html_table(shown, c(
-    quantity = "quantity", meter = "meter", session = "session", "mini-blocks" = "mini_blocks", "span min" = "span",
-    "mean %" = "mean", "change %" = "change", verdict = "verdict"
-  ), paste("Deviation from the means of cells, and its change within each session.", source))
-}

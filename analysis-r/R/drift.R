@@ -24,14 +24,8 @@ order_columns <- function(campaign) {
 #' @export
 ea_order <- function(campaign) {
   rows <- usable_results(campaign$results)
-  if (nrow(rows) == 0L) {
-    return(empty_rows("ea_order", order_columns(campaign)))
-  }
   rows[, t_s := (window_t_start_s + window_t_end_s) / 2]
   rows <- without_control(rows, campaign)[!hollow & !below_resolution & !is.na(ea) & !is.na(t_s)]
-  if (nrow(rows) == 0L) {
-    return(empty_rows("ea_order", order_columns(campaign)))
-  }
   rows[, `:=`(cell_ea_j_per_mbit = mean(ea), mini_blocks = length(unique(mini_block))), by = c(cell_keys(campaign))]
   rows <- rows[cell_ea_j_per_mbit > 0 & mini_blocks > 1L]
   setorderv(rows, c("meter_id", "t_s"))
@@ -44,13 +38,6 @@ ea_order <- function(campaign) {
 
 # Nine decimals: what is left of equal numbers by rounding is no deviation.
 percent_of <- function(value, reference) round(100 * (value / reference - 1), 9L)
-
-drift_columns <- c(
-  meter_keys, "quantity", "runs_n", "mini_blocks_n", "cells_n", "t_first_s", "span_s", "trend_percent_per_hour",
-  "trend_ci95_low", "trend_ci95_high", "change_percent", "change_ci95_low", "change_ci95_high",
-  "autocorrelation_ratio", "freedom", "verdict", "reason", "sessions_n", "within_percent_per_hour", "within_ci95_low",
-  "within_ci95_high"
-)
 
 #' Trend of E_A and of P_I over the campaign
 #'
@@ -72,25 +59,18 @@ drift_columns <- c(
 #' ea_drift(ea_order(campaign), campaign)
 #' @export
 ea_drift <- function(listed, campaign) {
-  drift_table(listed, campaign, drift_of, "ea_drift", drift_columns)
+  drift_table(listed, campaign, drift_of, "ea_drift")
 }
 
 # What a function tells of each meter and quantity, in the campaign's order of meters.
-drift_table <- function(listed, campaign, told_of, name, columns) {
+drift_table <- function(listed, campaign, told_of, name) {
   series <- drift_series(listed, campaign)
   if (nrow(series) == 0L) {
-    return(empty_rows(name, columns))
+    return(table_of(name))
   }
-  rows <- series[, told_of(.SD), by = c(meter_keys, "quantity")]
-  setcolorder(rows, columns)
+  rows <- table_of(name, series[, told_of(.SD), by = c(meter_keys, "quantity")])
   rows[order(match(meter_id, campaign$meters$meter_id), quantity)]
 }
-
-session_columns <- c(
-  meter_keys, "quantity", "session", "runs_n", "mini_blocks_n", "t_first_s", "span_s", "mean_percent",
-  "trend_percent_per_hour", "trend_ci95_low", "trend_ci95_high", "change_percent", "change_ci95_low",
-  "change_ci95_high", "verdict", "reason"
-)
 
 #' Level and trend of E_A and of P_I in each session
 #'
@@ -99,7 +79,7 @@ session_columns <- c(
 #'   deviation of its runs, and its own trend beside the means of cells and sessions.
 #' @noRd
 ea_drift_sessions <- function(listed, campaign) {
-  drift_table(listed, campaign, sessions_of, "ea_drift_sessions", session_columns)
+  drift_table(listed, campaign, sessions_of, "ea_drift_sessions")
 }
 
 # When each session but the first began, campaign time in s.
@@ -135,9 +115,6 @@ energy_series <- function(listed, cell) {
 }
 
 idle_series <- function(rows, campaign) {
-  if (nrow(rows) == 0L) {
-    return(NULL)
-  }
   rows <- rows[!is.na(p_i_w) & p_i_w > 0 & !is.na(window_t_start_s)]
   if (nrow(rows) == 0L) {
     return(NULL)

@@ -12,9 +12,6 @@
 energy_summary <- function(campaign) {
   rows <- energy_rows(campaign)
   keys <- cell_keys(campaign)
-  if (nrow(rows) == 0L) {
-    return(empty_rows("energy_summary", c(keys, "kind", "n", "energy_per_work_j")))
-  }
   measures <- intersect(measure_names(campaign), names(rows))
   cells <- rows[, energy_of_cell(.SD, measures), by = c(keys, "kind")]
   cells[, work_unit := rep(work_unit(campaign), .N)]
@@ -28,21 +25,16 @@ energy_columns <- c(
 )
 
 energy_of_cell <- function(rows, measures) {
-  blocks <- factor(rows$block_key, unique(rows$block_key))
-  over_blocks <- function(column) mean_interval(vapply(split(rows[[column]], blocks), mean_or_na, 0))
   columns <- c(energy_columns, stats::setNames(nm = measures))
-  values <- lapply(names(columns), function(name) {
-    found <- over_blocks(columns[[name]])
-    stats::setNames(found[c("mean", "low", "high")], paste0(name, c("", "_ci95_low", "_ci95_high")))
-  })
+  values <- lapply(names(columns), function(name) interval_columns(block_means(rows, rows[[columns[[name]]]]), name))
   c(
-    list(n = nlevels(blocks), runs_n = nrow(rows)), unlist(values, recursive = FALSE), list(
+    list(n = uniqueN(rows$block), runs_n = nrow(rows)), unlist(values, recursive = FALSE), list(
       u95_energy_per_work_j = mean_or_na(rows$u95_ea_j_per_mbit),
       u95_e_d_j = mean_or_na(normal_97_5 * rows$u_delta_p_w * rows$window_s),
       upper_limit_energy_per_work_j = mean_or_na(rows$ea_upper_limit_j_per_mbit[rows$below_resolution]),
-      energy_per_work_above_floor_j = mean_or_na(rows$ea_above_floor_j_per_mbit),
-      p_a_w = mean_or_na(rows$p_a_w), p_i_w = mean_or_na(rows$p_i_w), delta_p_w = mean_or_na(rows$delta_p_w),
-      floor_w = mean_or_na(rows$floor_w), floor_reason = codes_text(rows$floor_reason),
+      energy_per_work_above_floor_j = mean_or_na(rows$ea_above_floor_j_per_mbit)
+    ), lapply(rows[, c("p_a_w", "p_i_w", "delta_p_w", "floor_w"), with = FALSE], mean_or_na), list(
+      floor_reason = codes_text(rows$floor_reason),
       below_resolution_n = sum(rows$below_resolution), hollow = any(rows$hollow), grades = codes_text(rows$grade)
     )
   )
@@ -50,12 +42,8 @@ energy_of_cell <- function(rows, measures) {
 
 # Runs that count, with the length of their window and their work.
 energy_rows <- function(campaign) {
-  rows <- usable_results(campaign$results)
-  if (nrow(rows) > 0L) {
-    rows[, window_s := window_t_end_s - window_t_start_s]
-    rows[, work := t_a_mbps * window_s]
-  }
-  rows[]
+  rows <- usable_results(campaign$results)[, window_s := window_t_end_s - window_t_start_s]
+  rows[, work := t_a_mbps * window_s][]
 }
 
 measure_names <- function(campaign) {
@@ -87,9 +75,6 @@ energy_runs <- function(campaign) {
   names <- sub("^ea_", "energy_per_work_", sub("_ea_", "_energy_per_work_", sub("_j_per_mbit", "_j", columns)))
   names[columns == "ea_reason"] <- "energy_reason"
   names[columns == "ea_upper_limit_j_per_mbit"] <- "upper_limit_energy_per_work_j"
-  if (nrow(rows) == 0L) {
-    return(empty_rows("energy_runs", names))
-  }
   measures <- intersect(measure_names(campaign), names(rows))
   shown <- rows[, c(columns, measures), with = FALSE]
   setnames(shown, columns, names)
@@ -116,33 +101,34 @@ arm_contrasts <- function(campaign, margin_percent = NULL) {
   tests <- min(nrow(pairs), most_tests)
   design <- c(settings, list(tests = tests, least_blocks = least_blocks_for(tests, settings$alpha)))
   context <- list(design = design, seed = campaign_seed(campaign, "contrasts"))
-  found <- rbindlist(lapply(campaign$meters$meter_id, function(id) {
-    of_meter <- rows[meter_id == id]
-    rbindlist(lapply(if (nrow(of_meter) > 0L) seq_len(nrow(pairs)), function(i) {
-      in_family <- i <= tests && id == campaign$meters$meter_id[1]
-      c(
-        as.list(of_meter[1, meter_keys, with = FALSE]), as.list(pairs[i]), list(in_family = in_family),
-        arm_contrast(of_meter, pairs[i], context, in_family)
-      )
-    }))
-  }))
-  found <- with_tests(found, design)
-  found[, words := arm_contrast_words(found, campaign, design$least_blocks)][]
+  found <- rows[, arm_contrasts_of(.SD, pairs, context, .BY$meter_id == campaign$meters$meter_id[1]), by = meter_keys]
+  found <- with_tests(found[order(match(meter_id, campaign$meters$meter_id))], design)
+  found[, words := arm_contrast_words(found, campaign, design$least_blocks)]
+  table_of("arm_contrasts", found)
 }
 
-planned_arms <- function(campaign) setdiff(unique(as.character(campaign$plan[kind == "work", arm])), campaign$control)
+#' Arms of a campaign, in the order of its workload
+#' @noRd
+planned_arms <- function(campaign) {
+  named <- as.character(unlist(pick(campaign$meta, "workload", "factors", campaign$arm, default = list())))
+  planned <- setdiff(unique(as.character(campaign$plan[kind == "work", arm])), campaign$control)
+  c(intersect(named, planned), setdiff(planned, named))
+}
 
-arm_contrast <- function(rows, pair, context, in_family) {
-  pairs <- arm_pairs(rows, pair$arm, pair$reference)
-  how <- place_methods(pairs)
-  grid <- complete_grid(log_ratio_grid(pairs[place %in% how[how == "ratio", place]]))
-  by_power <- power_difference(pairs[place %in% how[how == "p_a_difference", place]])
-  d <- unname(rowMeans(grid))
-  names(by_power) <- sub("loads_", "cells_", names(by_power))
-  c(
-    list(blocks_n = length(d), cells_n = ncol(grid), log_ratio_mean = mean_or_na(d)), ratio_interval(d), by_power,
-    tests_of(d, context, in_family && length(d) >= context$design$least_blocks)
-  )
+# Every pair of arms at one meter; `first`: the main comparisons are tested there.
+arm_contrasts_of <- function(rows, pairs, context, first) {
+  rbindlist(lapply(seq_len(nrow(pairs)), function(i) {
+    found <- compared(arm_pairs(rows, pairs$arm[i], pairs$reference[i]))
+    in_family <- first && i <= context$design$tests
+    names(found$power)[1] <- "cells_by_p_a_n"
+    c(
+      as.list(pairs[i]), list(
+        in_family = in_family, blocks_n = length(found$d), cells_n = ncol(found$grid),
+        log_ratio_mean = mean_or_na(found$d)
+      ), ratio_interval(found$d), found$power,
+      tests_of(found$d, context, in_family && length(found$d) >= context$design$least_blocks)
+    )
+  }))
 }
 
 #' A sentence per contrast
@@ -150,14 +136,14 @@ arm_contrast <- function(rows, pair, context, in_family) {
 arm_contrast_words <- function(found, campaign, least_blocks) {
   vapply(seq_len(nrow(found)), function(i) {
     one <- found[i]
-    model <- if (is_modelled(campaign, one$meter_id)) "in this model, " else ""
+    names <- arm_names(campaign, c(one$arm, one$reference))
     if (one$blocks_n == 0L) {
-      claim <- sprintf("%s cannot be compared with %s by ratio: no cell has one", one$arm, one$reference)
+      claim <- sprintf("%s cannot be compared with %s by ratio: no cell has one", names[1], names[2])
     } else {
-      than <- paste(" energy per unit of work than", plain_text(one$reference, 40L))
+      than <- paste0(" ", tolower_first(per_work_words(campaign)), " than ", names[2])
       size <- side_words(one$difference_percent, one$difference_ci95_low, one$difference_ci95_high, than)
       claim <- sprintf(
-        "%s took %s, over %s and %d %s", plain_text(one$arm, 40L), size, cell_words(one$cells_n), one$blocks_n,
+        "%s took %s, over %s and %d %s", names[1], size, cell_words(one$cells_n), one$blocks_n,
         plural("block", one$blocks_n)
       )
     }
@@ -169,7 +155,7 @@ arm_contrast_words <- function(found, campaign, least_blocks) {
     } else {
       "exploratory"
     }
-    paste0(start_sentence("", paste0(model, claim)), "; ", test, ".")
+    model_sentence(campaign, one$meter_id, claim, "; ", test, ".")
   }, "")
 }
 

@@ -23,14 +23,13 @@ certificate_rows <- function(run_id, flows) {
 }
 
 certificate_row <- function(run_id, number, certificate) {
-  errors <- lapply(certificate_errors, function(name) pick_number(certificate, "error_us", name))
-  shares <- lapply(certificate_shares, function(name) pick_number(certificate, name))
+  errors <- pick_numbers(certificate, certificate_errors, "error_us")
   c(
     list(
       run_id = run_id, flow = as.numeric(number), error_basis = pick_text(certificate, "error_basis"),
       departures = pick_number(certificate, "departures"), messages_early = pick_number(certificate, "messages_early")
     ),
-    stats::setNames(errors, paste0("error_", certificate_errors, "_us")), stats::setNames(shares, certificate_shares),
+    stats::setNames(errors, paste0("error_", certificate_errors, "_us")), pick_numbers(certificate, certificate_shares),
     list(
       train_mean_messages = pick_number(certificate, "train_messages", "mean"),
       limit_error_p50_us = pick_number(certificate, "limits", "max_error_p50_us"),
@@ -55,13 +54,6 @@ failed_words <- function(failed) {
   if (length(failed) == 0L) NA_character_ else paste(plain_text(unlist(failed), 160L), collapse = "; ")
 }
 
-certificate_columns <- c(
-  "run_id", "flow", "block", "mini_block", "attempt", "transport", "direction", "payload_bytes", "offered_rate_mbps",
-  "pacing", "window_us", "gso", "usable", "passed", "failed", "limits", "error_basis", "departures", "messages_early",
-  paste0("error_", certificate_errors, "_us"), "limit_error_p50_us", "limit_error_p99_us", certificate_shares,
-  "train_mean_messages"
-)
-
 #' Pacing certificates of every finished run, those that do not count too
 #'
 #' @param campaign from [read_campaign()].
@@ -73,13 +65,11 @@ certificate_columns <- c(
 pacing_certificates <- function(campaign) {
   given <- campaign$certificates
   if (is.null(given) || nrow(given) == 0L) {
-    return(empty_rows("pacing_certificates", certificate_columns))
+    return(table_of("pacing_certificates"))
   }
-  rows <- merge(given, campaign$runs[, setdiff(certificate_columns, setdiff(names(given), "run_id")), with = FALSE],
-    by = "run_id", sort = FALSE
-  )
-  setcolorder(rows, certificate_columns)
-  setorderv(rows, c("mini_block", "attempt", "run_id", "flow"))[]
+  of_run <- c("run_id", setdiff(names(schema_columns("pacing_certificates")), names(given)))
+  rows <- merge(given, campaign$runs[, of_run, with = FALSE], by = "run_id", sort = FALSE)
+  setorderv(table_of("pacing_certificates", rows), c("mini_block", "attempt", "run_id", "flow"))[]
 }
 
 # A run is late whose 99th percentile is over this many times the median of all.
@@ -101,15 +91,10 @@ overview_keys <- c(
   "transport", "direction", "payload_bytes", "offered_rate_mbps", "pacing", "window_us", "gso"
 )
 
-overview_measures <- c("error_p50_us", "error_p99_us", "cpu_ratio", "within_50us_ratio", "held_back_ratio")
-
-overview_columns <- c(
-  overview_keys, "certificates_n", "passed_n", "failed_n", "unjudged_n",
-  paste0(
-    rep(c("error_p50", "error_p99", "cpu", "within_50us", "held_back"), each = 3L), c("", "_least", "_greatest"),
-    rep(c("_us", "_us", "_ratio", "_ratio", "_ratio"), each = 3L)
-  ),
-  "error_max_us", "achieved_least_ratio", "limit_error_p50_us", "limit_error_p99_us"
+# Columns of the overview by measure of a certificate: its median, least and greatest.
+overview_measures <- c(
+  error_p50_us = "error_p50%s_us", error_p99_us = "error_p99%s_us", cpu_ratio = "cpu%s_ratio",
+  within_50us_ratio = "within_50us%s_ratio", held_back_ratio = "held_back%s_ratio"
 )
 
 #' Pacing certificates per cell: counts, median over runs, least and greatest
@@ -126,27 +111,23 @@ overview_columns <- c(
 pacing_overview <- function(certificates) {
   rows <- certificates[flow == 1]
   if (nrow(rows) == 0L) {
-    return(empty_rows("pacing_overview", overview_columns))
+    return(table_of("pacing_overview"))
   }
-  cells <- rows[, overview_of(.SD), by = overview_keys]
-  setnames(cells, overview_columns)
-  cells[order(
-    pacing != "absolute", pacing, window_us, gso, payload_bytes, offered_rate_mbps, transport_factor(transport),
-    direction
-  )]
+  in_cell_order(rows[, overview_of(.SD), by = overview_keys])
 }
 
 overview_of <- function(rows) {
-  measures <- lapply(overview_measures, function(name) {
+  measures <- lapply(names(overview_measures), function(name) {
     values <- rows[[name]][!is.na(rows[[name]])]
-    if (length(values) == 0L) rep(NA_real_, 3L) else c(stats::median(values), range(values))
+    found <- if (length(values) == 0L) rep(NA_real_, 3L) else c(stats::median(values), range(values))
+    stats::setNames(as.list(found), sprintf(overview_measures[[name]], c("", "_least", "_greatest")))
   })
   c(
     list(
       certificates_n = nrow(rows), passed_n = sum(rows$passed %in% TRUE), failed_n = sum(rows$passed %in% FALSE),
       unjudged_n = sum(is.na(rows$passed))
     ),
-    as.list(unlist(measures)),
+    unlist(measures, recursive = FALSE),
     list(
       error_max_us = extreme_or_na(rows$error_max_us, max),
       achieved_least_ratio = extreme_or_na(rows$achieved_ratio, min),

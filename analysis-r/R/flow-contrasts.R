@@ -2,10 +2,6 @@
 
 # Transports compared over all loads: the main comparisons with their tests, every other pair with its interval.
 
-contrast_groups <- c(
-  "node", "meter_id", "device_model", "power_source", "radio_source", "direction", "pacing", "window_us", "gso"
-)
-
 #' Compare transports over loads: one contrast per pair of transports and payload size
 #'
 #' The unit is the block: the mean over loads of ln(E_A of the transport / E_A of the reference), from pairs inside
@@ -30,7 +26,7 @@ contrast_groups <- c(
 #' @export
 transport_contrasts <- function(campaign, margin_percent = NULL, outliers = outlier_runs(campaign), model = NULL) {
   rows <- usable_results(campaign$results)
-  if (nrow(rows) == 0L || all(is.na(rows$ea))) {
+  if (all(is.na(rows$ea))) {
     return(NULL)
   }
   design <- contrast_design(campaign, margin_percent)
@@ -40,27 +36,13 @@ transport_contrasts <- function(campaign, margin_percent = NULL, outliers = outl
   context <- list(
     outliers = outliers, model = model, seed = campaign_seed(campaign, "contrasts"), design = design
   )
-  found <- rows[transport != "null", contrasts_of(.SD, .BY, context), by = contrast_groups]
+  found <- rows[transport != "null", contrasts_of(.SD, .BY, context), by = c(meter_keys, "direction", pacing_keys)]
   found <- with_tests(found, design)
   found[, words := contrast_words(found, campaign, design$least_blocks)]
-  found <- found[order(
-    !in_family, match(meter_id, campaign$meters$meter_id), pacing != "absolute", pacing, window_us, gso, direction,
-    place
-  )]
-  found[, contrast_columns, with = FALSE]
+  found[, `:=`(further = !in_family, meter = match(meter_id, campaign$meters$meter_id))]
+  found <- in_cell_order(found, c("further", "meter", pacing_keys, "direction", "place"))
+  table_of("contrasts", found[, c("further", "meter", "place") := NULL])
 }
-
-contrast_columns <- c(
-  contrast_groups, "reference", "transport", "payload_bytes", "in_family", "inference", "blocks_n", "loads_n",
-  "log_ratio_mean", "log_ratio_sd", "difference_percent", "difference_ci95_low", "difference_ci95_high",
-  "difference_model_ci95_low", "difference_model_ci95_high", "outlier_n", "difference_without_outliers_percent",
-  "loads_core_busy_n", "difference_without_core_busy_percent", "loads_above_floor_n", "above_floor_from_mbps",
-  "above_floor_to_mbps", "difference_above_floor_percent", "difference_above_floor_ci95_low",
-  "difference_above_floor_ci95_high", "difference_at_these_loads_percent", "loads_by_p_a_n", "difference_p_a_w",
-  "difference_p_a_ci95_low", "difference_p_a_ci95_high", "loads_hollow_n",
-  "loads_no_ea_n", "loads_incomplete_n", "family_tests_n", "least_p", "least_p_holm", "p_value", "p_method", "p_holm",
-  "verdict", "margin_percent", "p_equivalence", "p_equivalence_holm", "equivalence", "words"
-)
 
 #' What is compared and how: the workload's rule, at the first meter and the plan's first pacing
 #' @noRd
@@ -103,22 +85,20 @@ contrasts_of <- function(rows, keys, context) {
 #' @return list, the columns of one row that need no other contrast.
 #' @noRd
 contrast_of <- function(rows, asked, keys, context, in_family) {
-  pairs <- flow_pairs(rows, asked)
-  loads <- place_methods(pairs)
-  by_ratio <- pairs[place %in% loads[how == "ratio", place]]
-  grid <- complete_grid(log_ratio_grid(by_ratio))
-  used <- by_ratio[block %in% rownames(grid) & place %in% colnames(grid)]
-  d <- unname(rowMeans(grid))
-  by_power <- power_difference(pairs[place %in% loads[how == "p_a_difference", place]])
+  found <- compared(flow_pairs(rows, asked))
+  d <- found$d
   flagged <- context$outliers$run_id[context$outliers$meter_id == keys$meter_id]
+  counted <- ncol(found$grid) + found$power$places_n
+  names(found$power)[1] <- "loads_by_p_a_n"
   c(
     list(
-      blocks_n = length(d), loads_n = ncol(grid), log_ratio_mean = if (length(d) > 0L) mean(d) else NA_real_,
+      blocks_n = length(d), loads_n = ncol(found$grid), log_ratio_mean = mean_or_na(d),
       log_ratio_sd = if (length(d) > 1L) sd(d) else NA_real_
     ),
-    ratio_interval(d), model_interval(d, used, keys, context), without_outliers(grid, used, flagged),
-    without_core_busy(grid, used), above_floor_ratio(grid, used), by_power,
-    loads_left_out(loads, asked, context$design, ncol(grid) + by_power$loads_by_p_a_n),
+    ratio_interval(d), model_interval(d, found$used, keys, context),
+    without_outliers(found$grid, found$used, flagged), without_core_busy(found$grid, found$used),
+    above_floor_ratio(found$grid, found$used), found$power,
+    loads_left_out(found$places, asked, context$design, counted),
     tests_of(d, context, in_family && length(d) >= context$design$least_blocks)
   )
 }

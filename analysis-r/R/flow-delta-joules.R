@@ -15,13 +15,10 @@
 joules_of <- function(pairs) {
   resolved <- !any(pairs$below_resolution | pairs$below_resolution_ref)
   more <- if (resolved) pairs$ea - pairs$ea_ref else rep(NA_real_, nrow(pairs))
-  per_block <- data.table(value = more, block = pairs$block_key)[, mean_or_na(value), by = block]$V1
-  over <- mean_interval(per_block)
+  over <- interval_columns(block_means(pairs, more), "difference_j_per_mbit", "difference_j")
   metering <- mean_or_na(pair_metering(pairs)[!is.na(more)])
-  list(
-    difference_j_per_mbit = over$mean, difference_j_ci95_low = over$low, difference_j_ci95_high = over$high,
-    u95_meter_difference_j_per_mbit = metering, u95_difference_j_per_mbit = sqrt((over$high - over$mean)^2 + metering^2)
-  )
+  half <- over$difference_j_ci95_high - over$difference_j_per_mbit
+  c(over, list(u95_meter_difference_j_per_mbit = metering, u95_difference_j_per_mbit = sqrt(half^2 + metering^2)))
 }
 
 #' Metering uncertainty of the difference of two runs of one meter, J/Mb

@@ -21,38 +21,17 @@
 #' @export
 delta_ea <- function(campaign, reference = "udp") {
   rows <- usable_results(campaign$results)
-  if (nrow(rows) == 0L) {
-    return(empty_rows("delta_ea", delta_columns))
-  }
   pairs <- mini_block_pairs(rows[hollow == FALSE & transport != "null"], reference)
-  if (nrow(pairs) == 0L) {
-    return(empty_rows("delta_ea", delta_columns))
-  }
   cells <- pairs[, c(delta_of(.SD), joules_of(.SD)), by = c(cell_keys(campaign))]
-  cells[, reference := reference]
-  cells <- in_cell_order(cells)
-  setcolorder(cells, delta_columns)
-  cells[]
+  in_cell_order(table_of("delta_ea", cells[, reference := reference]))
 }
-
-delta_columns <- c(
-  "node", "meter_id", "device_model", "power_source", "radio_source", "reference", "transport", "direction",
-  "payload_bytes", "offered_rate_mbps", "n_pairs", "method", "difference_percent", "difference_ci95_low",
-  "difference_ci95_high", "difference_p_a_w", "difference_p_a_ci95_low", "difference_p_a_ci95_high",
-  "below_resolution_n", "pacing", "window_us", "gso", "difference_j_per_mbit",
-  "difference_j_ci95_low", "difference_j_ci95_high", "u95_meter_difference_j_per_mbit", "u95_difference_j_per_mbit"
-)
 
 #' Join each run with the reference run of its own mini-block and attempt
 #' @noRd
 mini_block_pairs <- function(rows, reference) {
   values <- c("ea", "t_a_mbps", "p_a_w", "below_resolution", "u95_ea_j_per_mbit", "u95_gain")
   where <- c("meter_id", "mini_block", "attempt")
-  arm <- rows[transport == reference, c(where, values), with = FALSE]
-  if (nrow(arm) == 0L) {
-    return(rows[0L])
-  }
-  arm <- unique(arm, by = where)
+  arm <- unique(rows[transport == reference, c(where, values), with = FALSE], by = where)
   setnames(arm, values, paste0(values, "_ref"))
   merge(rows[transport != reference], arm, by = where)
 }
@@ -61,16 +40,13 @@ delta_of <- function(pairs) {
   below <- sum(pairs$below_resolution) + sum(pairs$below_resolution_ref)
   by_ratio <- below == 0L
   ratio <- fifelse(by_ratio & pairs$ea_ref > 0, 100 * (pairs$ea - pairs$ea_ref) / pairs$ea_ref, NA_real_)
-  over_blocks <- function(values) {
-    mean_interval(data.table(value = values, block = pairs$block_key)[, mean_or_na(value), by = block]$V1)
-  }
-  energy <- over_blocks(ratio)
-  power <- over_blocks(pairs$p_a_w - pairs$p_a_w_ref)
-  list(
-    n_pairs = nrow(pairs),
-    method = fcase(!by_ratio, "p_a_difference", is.na(energy$mean), "no_ratio", default = "ratio"),
-    difference_percent = energy$mean, difference_ci95_low = energy$low, difference_ci95_high = energy$high,
-    difference_p_a_w = power$mean, difference_p_a_ci95_low = power$low, difference_p_a_ci95_high = power$high,
-    below_resolution_n = below
+  energy <- interval_columns(block_means(pairs, ratio), "difference_percent", "difference")
+  power <- block_means(pairs, pairs$p_a_w - pairs$p_a_w_ref)
+  c(
+    list(
+      n_pairs = nrow(pairs), below_resolution_n = below,
+      method = fcase(!by_ratio, "p_a_difference", is.na(energy$difference_percent), "no_ratio", default = "ratio")
+    ),
+    energy, interval_columns(power, "difference_p_a_w", "difference_p_a")
   )
 }

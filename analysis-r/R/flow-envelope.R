@@ -18,45 +18,28 @@
 #' @export
 ea_envelope <- function(campaign) {
   rows <- usable_results(campaign$results)
-  if (nrow(rows) == 0L) {
-    return(empty_rows("envelope", envelope_columns))
-  }
   rows <- rows[transport != "null"]
-  rows[, limit := mostly_below(sum(below_resolution), length(unique(block_key))), by = c(cell_keys(campaign))]
+  rows[, limit := mostly_below(sum(below_resolution), uniqueN(block)), by = c(cell_keys(campaign))]
   rows[, kept := !hollow & !limit & !is.na(ea)]
   keys <- setdiff(cell_keys(campaign), "payload_bytes")
   left_out <- rows[, list(runs_left_out = sum(!kept)), by = keys]
-  per_block <- rows[kept == TRUE, list(
-    ea = mean(ea), runs = .N, below = sum(below_resolution)
-  ), by = c(cell_keys(campaign), "block_key")]
-  cells <- per_block[, c(
-    mean_interval(ea)[c("mean", "low", "high")], list(runs = sum(runs), below = sum(below))
+  cells <- rows[kept == TRUE, c(
+    mean_interval(block_means(.SD, ea)), list(runs = .N, below = sum(below_resolution))
   ), by = c(cell_keys(campaign))]
-  sizes <- length(unique(rows$payload_bytes))
-  band <- cells[, envelope_of(.SD, sizes), by = keys]
-  band <- left_out[band, on = keys]
-  band <- band[order(
-    meter_id, pacing != "absolute", pacing, window_us, gso, transport_factor(transport), direction, offered_rate_mbps
-  )]
-  setcolorder(band, envelope_columns)
-  band[]
+  band <- left_out[cells[, envelope_of(.SD, uniqueN(rows$payload_bytes)), by = keys], on = keys]
+  in_cell_order(table_of("envelope", band), c(
+    "meter_id", "pacing", "window_us", "gso", "transport", "direction", "offered_rate_mbps"
+  ))
 }
 
-envelope_columns <- c(
-  "node", "meter_id", "device_model", "power_source", "radio_source", "transport", "direction", "offered_rate_mbps",
-  "payload_sizes", "complete", "payload_bytes_least", "ea_least_j_per_mbit", "ea_least_ci95_low", "ea_least_ci95_high",
-  "payload_bytes_greatest", "ea_greatest_j_per_mbit", "ea_greatest_ci95_low", "ea_greatest_ci95_high", "n_runs",
-  "runs_left_out", "pacing", "window_us", "gso", "below_resolution_n"
-)
-
 envelope_of <- function(cells, sizes) {
-  least <- cells[which.min(mean)]
-  greatest <- cells[which.max(mean)]
-  list(
-    payload_sizes = nrow(cells), complete = nrow(cells) == sizes,
-    payload_bytes_least = least$payload_bytes, ea_least_j_per_mbit = least$mean, ea_least_ci95_low = least$low,
-    ea_least_ci95_high = least$high, payload_bytes_greatest = greatest$payload_bytes,
-    ea_greatest_j_per_mbit = greatest$mean, ea_greatest_ci95_low = greatest$low,
-    ea_greatest_ci95_high = greatest$high, n_runs = sum(cells$runs), below_resolution_n = sum(cells$below)
+  end <- function(cell, name) {
+    ea <- sprintf(c("payload_bytes_%s", "ea_%s_j_per_mbit", "ea_%s_ci95_low", "ea_%s_ci95_high"), name)
+    stats::setNames(as.list(cell[, c("payload_bytes", "mean", "low", "high"), with = FALSE]), ea)
+  }
+  c(
+    list(payload_sizes = nrow(cells), complete = nrow(cells) == sizes),
+    end(cells[which.min(mean)], "least"), end(cells[which.max(mean)], "greatest"),
+    list(n_runs = sum(cells$runs), below_resolution_n = sum(cells$below))
   )
 }

@@ -95,8 +95,8 @@ flow_rows <- function(run_id, result) {
   lapply(pick(result, "flows", default = list()), function(flow) {
     c(
       list(run_id = run_id),
-      stats::setNames(lapply(flow_text, function(name) pick_text(flow, name)), flow_text),
-      stats::setNames(lapply(flow_numbers, function(name) pick_number(flow, name)), flow_numbers)
+      pick_texts(flow, flow_text),
+      pick_numbers(flow, flow_numbers)
     )
   })
 }
@@ -158,21 +158,12 @@ flow_shares <- function(flows) {
   }
   cell <- c("run_transport", "run_payload_bytes", "run_rate_mbps", pacing_keys)
   flow <- c("flow", "client", "transport", "direction", "payload_bytes", "offered_rate_mbps")
-  shares <- flows[run_transport != "null", shares_of_flow(.SD), by = c(cell, flow)]
-  shares[order(
-    pacing != "absolute", pacing, window_us, gso, run_payload_bytes, run_rate_mbps, transport_factor(run_transport),
-    flow
-  )]
-}
-
-shares_of_flow <- function(rows) {
-  per_block <- function(column) rows[, list(value = mean_or_na(get(column))), by = list(block)]$value
-  goodput <- mean_interval(per_block("goodput_mbps"))
-  list(
-    n = length(unique(rows$block)), goodput_mbps = goodput$mean, goodput_ci95_low = goodput$low,
-    goodput_ci95_high = goodput$high, demand_met_ratio = mean_or_na(per_block("demand_met_ratio")),
-    loss_ratio = mean_or_na(per_block("loss_ratio")), achieved_ratio = mean_or_na(per_block("achieved_ratio"))
-  )
+  shares <- flows[run_transport != "null", c(
+    list(n = uniqueN(block)), interval_columns(block_means(.SD, goodput_mbps), "goodput_mbps", "goodput"),
+    means_over_blocks(.SD, c("demand_met_ratio", "loss_ratio", "achieved_ratio"))
+  ), by = c(cell, flow)]
+  shares[, own := transport_factor(run_transport)]
+  in_cell_order(shares, c(pacing_keys, "run_payload_bytes", "run_rate_mbps", "own", "flow"))[, own := NULL][]
 }
 
 #' Fairness per cell: Jain's indices with their 95 % intervals over blocks
@@ -191,23 +182,10 @@ fairness <- function(campaign) {
   }
   rows <- campaign$runs[usable == TRUE & transport != "null" & flows > 1]
   keys <- c("transport", "direction", "payload_bytes", "offered_rate_mbps", pacing_keys, "flows")
-  cells <- rows[, fairness_of_cell(.SD), by = keys]
-  cells[order(
-    pacing != "absolute", pacing, window_us, gso, payload_bytes, offered_rate_mbps, transport_factor(transport),
-    direction
-  )]
-}
-
-# The block is the unit of replication, as everywhere.
-fairness_of_cell <- function(rows) {
-  per_block <- function(column) rows[, list(value = mean_or_na(get(column))), by = list(block)]$value
-  goodput <- mean_interval(per_block("jain_goodput"))
-  met <- mean_interval(per_block("jain_demand_met"))
-  list(
-    n = length(unique(rows$block)), jain_goodput = goodput$mean, jain_goodput_ci95_low = goodput$low,
-    jain_goodput_ci95_high = goodput$high, jain_demand_met = met$mean, jain_demand_met_ci95_low = met$low,
-    jain_demand_met_ci95_high = met$high
-  )
+  in_cell_order(rows[, c(
+    list(n = uniqueN(block)), interval_columns(block_means(.SD, jain_goodput), "jain_goodput"),
+    interval_columns(block_means(.SD, jain_demand_met), "jain_demand_met")
+  ), by = keys])
 }
 
 #' Which flows each run has, where these are several; for captions
@@ -260,10 +238,9 @@ section_fairness <- function(campaign, tables) {
     html_table(rows, c(
       pacing_column(rows),
       transport = "transport", direction = "direction", "payload B" = "payload_bytes",
-      "load Mb/s" = "offered_rate_mbps", flows = "flows", blocks = "n", "J of goodput" = "jain_goodput",
-      "95 % low" = "jain_goodput_ci95_low", "95 % high" = "jain_goodput_ci95_high",
-      "J of demand met" = "jain_demand_met", "95 % low" = "jain_demand_met_ci95_low",
-      "95 % high" = "jain_demand_met_ci95_high"
+      "load Mb/s" = "offered_rate_mbps", flows = "flows", blocks = "n",
+      "J of goodput" = "jain_goodput ~ jain_goodput_ci95",
+      "J of demand met" = "jain_demand_met ~ jain_demand_met_ci95"
     ), paste("Fairness per cell, mean and 95 % interval over blocks.", source_line(campaign, NULL, 10000L))),
     shares_table(tables$flow_shares, campaign)
   )
@@ -274,7 +251,7 @@ shares_table <- function(shares, campaign) {
     pacing_column(shares),
     "run's transport" = "run_transport", "run's payload B" = "run_payload_bytes", "run's load Mb/s" = "run_rate_mbps",
     flow = "flow", client = "client", transport = "transport", direction = "direction",
-    "offered Mb/s" = "offered_rate_mbps", "goodput Mb/s" = "goodput_mbps", "95 % low" = "goodput_ci95_low",
-    "95 % high" = "goodput_ci95_high", "demand met" = "demand_met_ratio", lost = "loss_ratio"
+    "offered Mb/s" = "offered_rate_mbps", "goodput Mb/s" = "goodput_mbps ~ goodput_ci95",
+    "demand met" = "demand_met_ratio", lost = "loss_ratio"
   ), paste("Mean over blocks; run by run in tables/flows.csv.", source_line(campaign, NULL, 10000L))))
 }

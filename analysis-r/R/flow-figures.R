@@ -18,43 +18,38 @@ flow_campaign_figures <- function(campaign, tables, ids) {
   )
 }
 
+# What is the same at every meter.
 flow_figures <- function(campaign, tables, suffix) {
   summary <- tables$ea_summary
   height <- 1.9 + 3 * panel_rows(summary)
-  shared <- tables$fairness
+  one <- function(name, title, plot, height_in, tables) {
+    figure(paste0(name, suffix), title, plot, height_in, tables = tables)
+  }
+  fairness <- tables$fairness
   list(
-    if (!is.null(shared)) {
-      plot <- plot_fairness(shared, summary, campaign)
-      figure(paste0("fairness", suffix), "Fairness", plot, 2.2 + 2.4 * fairness_rows(shared), tables = "fairness")
+    if (!is.null(fairness)) {
+      plot <- plot_fairness(fairness, summary, campaign)
+      one("fairness", "Fairness", plot, 2.2 + 2.4 * fairness_rows(fairness), "fairness")
     },
-    figure(paste0("goodput", suffix), "Goodput", plot_goodput(summary, campaign), height, tables = "ea_summary"),
-    figure(
-      paste0("delta-goodput", suffix), "Goodput against UDP",
-      plot_delta_goodput(tables$delta_goodput, summary, campaign), height,
-      tables = "delta_goodput"
+    one("goodput", "Goodput", plot_goodput(summary, campaign), height, "ea_summary"),
+    one(
+      "delta-goodput", "Goodput against UDP", plot_delta_goodput(tables$delta_goodput, summary, campaign), height,
+      "delta_goodput"
     ),
-    figure(paste0("loss", suffix), "Loss", plot_loss(summary, campaign), height, tables = "ea_summary"),
-    figure(
-      paste0("pacing", suffix), "Pacing certificates", plot_pacing(tables$pacing_overview, summary, campaign), 7.6,
-      tables = c("pacing_overview", "pacing_certificates")
+    one("loss", "Loss", plot_loss(summary, campaign), height, "ea_summary"),
+    one(
+      "pacing", "Pacing certificates", plot_pacing(tables$pacing_overview, summary, campaign), 7.6,
+      c("pacing_overview", "pacing_certificates")
     ),
-    figure(
-      paste0("message-cost", suffix), "Sender cost per message", plot_message_cost(summary, campaign), 9.2,
-      tables = "ea_summary"
-    )
+    one("message-cost", "Sender cost per message", plot_message_cost(summary, campaign), 9.2, "ea_summary")
   )
 }
 
 pacer_figures <- function(campaign, verdict) {
-  if (is.null(verdict)) {
-    return(NULL)
-  }
   lapply(unique(verdict$meter_id), function(id) {
-    sizes <- length(unique(verdict[meter_id == id, payload_bytes]))
+    height <- 2.2 + 2.6 * uniqueN(of_meter(verdict, id)$payload_bytes)
     name <- paste0("pacer", meter_suffix(campaign, id))
-    figure(
-      name, "Spinning against sleeping", plot_pacer(verdict, campaign, id), 2.2 + 2.6 * sizes, id, "pacer_verdict"
-    )
+    figure(name, "Spinning against sleeping", plot_pacer(verdict, campaign, id), height, id, "pacer_verdict")
   })
 }
 
@@ -70,49 +65,47 @@ phy_figures <- function(campaign, shares) {
   })
 }
 
+# What each meter tells; of its own tables.
 meter_figures <- function(campaign, tables, id, of_pacing = "") {
   summary <- tables$ea_summary
-  rows <- panel_rows(summary[meter_id == id])
-  suffix <- paste0(meter_suffix(campaign, id), of_pacing)
-  transports <- length(unique(tables$envelope$transport))
-  envelope_rows <- panel_rows_of(transports)
-  model_rows <- panel_rows_of(length(unique(tables$model_fit[meter_id == id & !is.na(form), transport])))
+  fit <- tables$model_fit
+  residuals <- tables$model_residuals
+  rows <- panel_rows(of_meter(summary, id))
+  model_rows <- panel_rows_of(uniqueN(of_meter(fit, id)[!is.na(form), transport]))
+  one <- function(name, title, plot, height_in, tables) {
+    figure(paste0(name, meter_suffix(campaign, id), of_pacing), title, plot, height_in, id, tables)
+  }
   list(
-    figure(
-      paste0("ea", suffix), "Energy per megabit", plot_ea(summary, campaign, id, tables$model_parameters),
-      2.2 + 3 * rows, id, "ea_summary"
+    one(
+      "ea", "Energy per megabit", plot_ea(summary, campaign, id, tables$model_parameters), 2.2 + 3 * rows, "ea_summary"
     ),
-    figure(
-      paste0("envelope", suffix), "Energy envelope", plot_envelope(tables$envelope, summary, campaign, id),
-      2.2 + 2.1 * envelope_rows, id, "envelope"
+    one(
+      "envelope", "Energy envelope", plot_envelope(tables$envelope, summary, campaign, id),
+      2.2 + 2.1 * panel_rows_of(uniqueN(tables$envelope$transport)), "envelope"
     ),
-    figure(
-      paste0("delta-ea", suffix), "Difference against UDP", plot_delta_ea(tables$delta_ea, summary, campaign, id),
-      2.2 + 3 * rows, id, "delta_ea"
+    one(
+      "delta-ea", "Difference against UDP", plot_delta_ea(tables$delta_ea, summary, campaign, id), 2.2 + 3 * rows,
+      "delta_ea"
     ),
-    figure(
-      paste0("floor", suffix), "Generator floor", plot_floor(summary, campaign, id), 2.4 + 5 * rows, id, "ea_summary"
-    ),
-    figure(
-      paste0("model-fit", suffix), "Power model",
-      plot_model_fit(tables$model_fit, tables$model_residuals, campaign, id), 2.2 + 2.3 * model_rows, id,
+    one("floor", "Generator floor", plot_floor(summary, campaign, id), 2.4 + 5 * rows, "ea_summary"),
+    one(
+      "model-fit", "Power model", plot_model_fit(fit, residuals, campaign, id), 2.2 + 2.3 * model_rows,
       c("model_fit", "model_residuals")
     ),
-    figure(
-      paste0("model-residuals", suffix), "Residuals of the power model",
-      plot_model_residuals(tables$model_fit, tables$model_residuals, campaign, id), 1.9 + 2.1 * model_rows, id,
-      c("model_residuals", "model_fit")
+    one(
+      "model-residuals", "Residuals of the power model", plot_model_residuals(fit, residuals, campaign, id),
+      1.9 + 2.1 * model_rows, c("model_residuals", "model_fit")
     )
   )
 }
 
-panel_rows <- function(summary) panel_rows_of(length(unique(summary$payload_bytes)))
+panel_rows <- function(summary) panel_rows_of(uniqueN(summary$payload_bytes))
 
 panel_rows_of <- function(panels) ceiling(max(1L, panels) / panel_columns(max(1L, panels)))
 
 phy_height <- function(shares) {
-  rates <- max(1L, length(unique(shares$phy_rate_mbps)))
-  transports <- max(1L, length(unique(shares$transport)))
+  rates <- max(1L, uniqueN(shares$phy_rate_mbps))
+  transports <- max(1L, uniqueN(shares$transport))
   # Many transports are many rows of panels: then each rate gets no more than its name needs.
   row <- if (transports > 4L) min(1.8, 0.2 * rates + 0.3) else min(2.5, 0.32 * rates + 0.25)
   1.9 + transports * max(0.7, row)

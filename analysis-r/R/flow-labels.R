@@ -90,6 +90,26 @@ payload_facets <- function(summary, scales = "fixed") {
 
 facet_columns <- function(summary) panel_columns(length(unique(summary$payload_bytes)))
 
+#' What is drawn of an entry of loads.json, or of another figure of cells of flows
+#'
+#' @param points from flow_points() or like them; y their axis; what, unit for the alt text; `...`: further parts.
+#' @return parts of draw_listed().
+#' @noRd
+flow_parts <- function(points, summary, campaign, id, y, words, what, unit, ...) {
+  parts <- list(
+    points = points, facets = payload_facets(summary), x = load_axis(points$at), y = y, words = words,
+    alt = alt_ea(points, campaign, id, what, unit)
+  )
+  more <- list(...)
+  c(parts[setdiff(names(parts), names(more))], more)
+}
+
+# The entry of loads.json that has a quantity of flows.
+entry_of <- function(campaign, y) {
+  listed <- pick(campaign$entry, "figures", default = list())
+  Find(function(one) identical(pick_text(one, "y"), y), listed)
+}
+
 #' @noRd
 alt_ea <- function(points, campaign, meter_id, what, unit = "J/Mb", value = "value") {
   values <- points[[value]][is.finite(points[[value]])]
@@ -99,8 +119,7 @@ alt_ea <- function(points, campaign, meter_id, what, unit = "J/Mb", value = "val
     "Line plot of ", what, " against offered load, ", span_words(points$offered_rate_mbps), " Mb/s, for ",
     paste(transports, collapse = ", "), "; one panel per message size (", paste(sizes, collapse = ", "), " bytes). ",
     "Values: ", span_words(values), " ", unit, ". ",
-    if (is_modelled(campaign, meter_id)) "In this model. ",
-    if (!is.null(meter_id)) paste0("Meter ", plain_text(meter_id), ".")
+    alt_end(campaign, meter_id)
   )
 }
 

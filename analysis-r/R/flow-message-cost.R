@@ -44,15 +44,6 @@ acks_received <- function(flow) {
   }
 }
 
-#' The same of the runs of a cell: mean over blocks
-#' @noRd
-message_costs_of_cell <- function(rows) {
-  blocks <- factor(rows$block_key, unique(rows$block_key))
-  lapply(stats::setNames(nm = message_costs), function(name) {
-    mean_or_na(vapply(split(rows[[name]], blocks), mean_or_na, 0, USE.NAMES = FALSE))
-  })
-}
-
 # Rows of panels of the figure, top down.
 message_panels <- c(
   cpu_user_us_per_message = "User CPU (us)", cpu_system_us_per_message = "System CPU (us)",
@@ -79,34 +70,22 @@ plot_message_cost <- function(summary, campaign) {
   }
   told <- Filter(function(column) !all(is.na(rows[[column]])), names(message_panels))
   panels <- lapply(told, function(column) message_panel(rows, column))
-  plot <- stacked_panels(panels) + patchwork::plot_annotation(
-    title = "Sender cost per message",
-    subtitle = subtitle_words(
-      campaign, NULL, "CPU and acknowledgements per message sent, pacer wake-ups per scheduled one.",
-      "Means over blocks."
-    ),
-    caption = source_line(campaign), theme = netjoule_theme()
+  words <- "CPU and acknowledgements per message sent, pacer wake-ups per scheduled one. Means over blocks."
+  stacked_figure(
+    named_once(panels), campaign, NULL, words, "Sender cost per message", alt_message_cost(rows, campaign)
   )
-  with_alt(plot, alt_message_cost(rows, campaign))
 }
 
 message_panel <- function(rows, column) {
   # Cells of which nothing is told keep their panel, so that columns stand below each other.
-  points <- plain_points(data.table(
-    transport = transport_factor(rows$transport), payload_bytes = rows$payload_bytes,
-    offered_rate_mbps = rows$offered_rate_mbps, value = rows[[column]], low = NA_real_, high = NA_real_
-  ))
-  points <- spread_loads(points)
+  points <- spread_loads(flow_points(rows, column, known = FALSE))
   size_panels(points, rows, scale_y_continuous(
     name = message_panels[[column]], labels = number_text, limits = c(0, max(0.1, points$value, na.rm = TRUE))
   ))
 }
 
 alt_message_cost <- function(rows, campaign) {
-  span <- function(column) {
-    values <- rows[[column]][!is.na(rows[[column]])]
-    if (length(values) == 0L) "unknown" else paste(short(unique(range(values))), collapse = " to ")
-  }
+  span <- function(column) short_span(rows[[column]])
   paste0(
     "Rows of panels against offered load, one column per message size, for ",
     paste(transport_label(levels(droplevels(transport_factor(rows$transport)))), collapse = ", "),

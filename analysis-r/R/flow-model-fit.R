@@ -15,20 +15,6 @@ model_keys <- c(
   "gso"
 )
 
-fit_columns <- c(
-  model_keys, "form", "reason", "p0_w", "p0_ci95_low", "p0_ci95_high", "packet_energy_j", "packet_energy_ci95_low",
-  "packet_energy_ci95_high", "bit_energy_j_per_mbit", "bit_energy_ci95_low", "bit_energy_ci95_high", "p_i_w",
-  "u_delta_p_w", "cells_n", "blocks_n", "runs_n", "extrapolated_n", "unknown_n", "residual_rms_w",
-  "residual_greatest_w", "explained_ratio", "lack_of_fit_ratio", "residuals_are_noise", "offered_rate_least_mbps",
-  "offered_rate_greatest_mbps", "packets_least_pps", "packets_greatest_pps", "ip_least_mbps", "ip_greatest_mbps",
-  "payload_bytes_least", "payload_bytes_greatest"
-)
-
-residual_columns <- c(
-  model_keys, "payload_bytes", "offered_rate_mbps", "n", "packets_pps", "ip_mbps", "delta_p_w", "delta_p_ci95_low",
-  "delta_p_ci95_high", "fitted_w", "residual_w"
-)
-
 #' Fit P_A - P_I = P0 + a * packets/s + b * bits/s per transport and node
 #'
 #' P0 is what a flow costs above idle whatever it sends; `p_i_w` beside it is the idle
@@ -55,32 +41,14 @@ residual_columns <- c(
 #' @export
 fit_power_model <- function(campaign) {
   rows <- usable_results(campaign$results)
-  empty <- list(fit = empty_rows("model_fit", fit_columns), residuals = empty_rows("model_residuals", residual_columns))
-  if (nrow(rows) == 0L) {
-    return(empty)
-  }
   rows <- rows[flows == 1 & !is.na(delta_p_w) & !ea_reason %in% "radio_without_air_time"]
-  if (nrow(rows) == 0L) {
-    return(empty)
+  fitted <- lapply(split(with_traffic_rates(rows), by = model_keys), fit_group)
+  in_order <- function(part, name) {
+    found <- table_of(name, rbindlist(unname(lapply(fitted, `[[`, part))))
+    found[, place := match(meter_id, campaign$meters$meter_id)]
+    in_cell_order(found, c("place", pacing_keys, "transport", "direction"))[, place := NULL][]
   }
-  groups <- split(with_traffic_rates(rows), by = model_keys)
-  fitted <- lapply(groups, fit_group)
-  fitted <- fitted[lengths(fitted) > 0L]
-  if (length(fitted) == 0L) {
-    return(empty)
-  }
-  in_order <- function(rows) {
-    rows[order(
-      match(meter_id, campaign$meters$meter_id), pacing != "absolute", pacing, window_us, gso,
-      transport_factor(transport), direction
-    )]
-  }
-  fit <- rbindlist(lapply(fitted, function(one) one$fit))
-  residuals <- rbindlist(lapply(fitted, function(one) one$residuals))
-  setcolorder(fit, fit_columns)
-  if (nrow(residuals) == 0L) residuals <- empty$residuals
-  setcolorder(residuals, residual_columns)
-  list(fit = in_order(fit), residuals = in_order(residuals))
+  list(fit = in_order("fit", "model_fit"), residuals = in_order("residuals", "model_residuals"))
 }
 
 #' Packets and IP bits per second that a run's flow sent
@@ -111,7 +79,7 @@ fit_group <- function(rows) {
   }
   per_block <- kept[, list(
     packets_pps = mean(packets_pps), ip_mbps = mean(ip_mbps), p_w = to_nanowatt(mean(delta_p_w))
-  ), by = list(payload_bytes, offered_rate_mbps, block_key)]
+  ), by = list(payload_bytes, offered_rate_mbps, block)]
   cells <- model_cells(per_block)
   form <- form_of(cells)
   plane <- fit_plane(per_block, form)
@@ -120,7 +88,7 @@ fit_group <- function(rows) {
   keys <- kept[1, model_keys, with = FALSE]
   fit <- cbind(keys, as.data.table(plane[c("form", "reason")]), coefficient_columns(plane), data.table(
     p_i_w = mean_or_na(kept$p_i_w), u_delta_p_w = mean_or_na(kept$u_delta_p_w), cells_n = nrow(cells),
-    blocks_n = length(unique(kept$block_key)), runs_n = nrow(kept), extrapolated_n = sum(rows$hollow),
+    blocks_n = length(unique(kept$block)), runs_n = nrow(kept), extrapolated_n = sum(rows$hollow),
     unknown_n = sum(!known & !rows$hollow)
   ), fit_quality(cells, plane), as.data.table(noise[c("lack_of_fit_ratio", "residuals_are_noise")]), model_range(cells))
   residuals <- if (!is.na(plane$form)) {
@@ -150,14 +118,14 @@ model_cells <- function(per_block) {
 # others', and so in the residuals.
 whole_blocks <- function(per_block) {
   cells <- uniqueN(per_block, by = c("payload_bytes", "offered_rate_mbps"))
-  per_block[, if (.N == cells) .SD, by = block_key]
+  per_block[, if (.N == cells) .SD, by = block]
 }
 
 # Variance of each cell's mean over whole blocks, about the cell's mean and the block's, since what a block adds to all
 # its cells moves P0 and no residual.
 noise_of_means <- function(per_block) {
   rows <- copy(per_block)[, of_cell := p_w - mean(p_w), by = list(payload_bytes, offered_rate_mbps)]
-  rows[, `:=`(own = of_cell - mean(of_cell), share = 1 - 1 / .N), by = block_key]
+  rows[, `:=`(own = of_cell - mean(of_cell), share = 1 - 1 / .N), by = block]
   noise <- rows[, list(
     variance = sum(own^2 / share) / (.N - 1) / .N, n = .N
   ), by = list(payload_bytes, offered_rate_mbps)]
@@ -197,7 +165,7 @@ form_of <- function(cells) {
 #' block there is the first alone, with the reason no_block_interval.
 #'
 #' @param per_block one row per cell and block: payload_bytes, offered_rate_mbps,
-#'   block_key, packets_pps (1/s), ip_mbps (Mb/s), p_w (W).
+#'   block, packets_pps (1/s), ip_mbps (Mb/s), p_w (W).
 #' @param form from [form_of()].
 #' @return list form, reason, estimate, low, high (each c(p0_w, a in J, b in J/Mb)),
 #'   fitted_w of the cells in the order of cell_means().
@@ -211,7 +179,7 @@ fit_plane <- function(per_block, form) {
   count <- form_parameters[[form$form]]
   solved <- least_squares(cells, count)
   of_blocks <- block_half_width(per_block, solved$estimate, count)
-  if (anyNA(of_blocks) && length(unique(per_block$block_key)) > 1L) {
+  if (anyNA(of_blocks) && length(unique(per_block$block)) > 1L) {
     form$reason <- joined_codes(form$reason, "no_block_interval")
   }
   half <- pmax(cell_half_width(solved), of_blocks, na.rm = TRUE)
@@ -251,14 +219,14 @@ cell_half_width <- function(solved) {
 
 # Delete-one jackknife over blocks; with whole blocks it is the scatter of the blocks' own fits. NA for fewer than two.
 block_half_width <- function(per_block, estimate, parameters) {
-  blocks <- unique(per_block$block_key)
+  blocks <- unique(per_block$block)
   count <- length(blocks)
   unknown <- rep(NA_real_, parameters)
   if (count < 2L) {
     return(unknown)
   }
   pseudo <- vapply(blocks, function(left_out) {
-    rest <- cell_means(per_block[block_key != left_out])
+    rest <- cell_means(per_block[block != left_out])
     solved <- if (nrow(rest) >= parameters) least_squares(rest, parameters)
     if (is.null(solved)) unknown else count * estimate - (count - 1) * solved$estimate
   }, unknown)
@@ -308,9 +276,9 @@ residual_noise <- function(per_block, form) {
     return(untold(NA_character_))
   }
   whole <- whole_blocks(per_block)
-  blocks <- uniqueN(whole$block_key)
+  blocks <- uniqueN(whole$block)
   if (blocks < 2L) {
-    return(untold(if (uniqueN(per_block$block_key) < 2L) "single_block" else "few_whole_blocks"))
+    return(untold(if (uniqueN(per_block$block) < 2L) "single_block" else "few_whole_blocks"))
   }
   noise <- noise_of_means(whole)
   if (max(noise$variance) < least_noise_w^2) {

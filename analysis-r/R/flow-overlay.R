@@ -30,6 +30,7 @@ overlay_report <- function(campaign_dirs, path, tell = function(event) NULL) {
     )
   }
   campaigns <- lapply(dirs, read_campaign)
+  lapply(campaigns, assert_transports)
   names(campaigns) <- overlay_labels(campaigns, dirs)
   pairs <- overlay_pairs(campaigns)
   if (length(pairs) == 0L) {
@@ -102,30 +103,24 @@ overlay_panel <- function(rows) {
 #' @param cells from overlay_cells().
 #' @noRd
 overlay_table <- function(cells) {
-  of <- function(number) cells[side == number]
-  a <- of(1L)
-  b <- of(2L)[a[, overlay_keys(), with = FALSE], on = overlay_keys()]
-  table <- a[, c("cell", overlay_keys()), with = FALSE]
-  for (column in c(
-    "ea_j_per_mbit_mean", "ea_drawn_low", "ea_drawn_high", "ea_upper_limit_j_per_mbit", "ea_above_floor_j_per_mbit",
-    "goodput_mbps", "loss_ratio", "n"
-  )) {
-    set(table, j = paste0("a_", column), value = a[[column]])
-    set(table, j = paste0("b_", column), value = b[[column]])
+  told <- copy(cells)[, ea := range_words(ea_j_per_mbit_mean, ea_drawn_low, ea_drawn_high)]
+  told[limit & !is.na(ea_upper_limit_j_per_mbit), ea := paste("under", short(ea_upper_limit_j_per_mbit))]
+  told[hollow == TRUE, ea := paste(ea, "(extrapolated)")]
+  told[, with_ratio := !limit & !hollow & ea_j_per_mbit_mean > 0]
+  shown <- c(
+    "ea", "with_ratio", "ea_j_per_mbit_mean", "ea_drawn_low", "ea_drawn_high", "ea_upper_limit_j_per_mbit",
+    "ea_above_floor_j_per_mbit", "goodput_mbps", "loss_ratio", "n"
+  )
+  of <- function(number, letter, more = NULL) {
+    found <- told[side == number, c(more, overlay_keys(), shown), with = FALSE]
+    setnames(found, shown, paste0(letter, "_", shown))
   }
-  usable <- function(rows) !rows$limit & !rows$hollow & rows$ea_j_per_mbit_mean > 0
+  table <- of(2L, "b")[of(1L, "a", "cell"), on = overlay_keys()]
   table[, `:=`(
-    ea_b_over_a = fifelse(usable(a) & usable(b), b$ea_j_per_mbit_mean / a$ea_j_per_mbit_mean, NA_real_),
-    goodput_b_over_a = fifelse(a$goodput_mbps > 0, b$goodput_mbps / a$goodput_mbps, NA_real_)
+    ea_b_over_a = fifelse(a_with_ratio & b_with_ratio, b_ea_j_per_mbit_mean / a_ea_j_per_mbit_mean, NA_real_),
+    goodput_b_over_a = fifelse(a_goodput_mbps > 0, b_goodput_mbps / a_goodput_mbps, NA_real_)
   )]
-  for (side in c("a", "b")) {
-    rows <- list(a = a, b = b)[[side]]
-    words <- range_words(rows$ea_j_per_mbit_mean, rows$ea_drawn_low, rows$ea_drawn_high)
-    limits <- paste("under", short(rows$ea_upper_limit_j_per_mbit))
-    words <- fifelse(rows$limit & !is.na(rows$ea_upper_limit_j_per_mbit), limits, words)
-    set(table, j = paste0(side, "_ea"), value = fifelse(rows$hollow, paste(words, "(extrapolated)"), words))
-  }
-  table[]
+  setcolorder(table[, c("a_with_ratio", "b_with_ratio") := NULL], "cell")[]
 }
 
 overlay_body <- function(campaigns, pairs) {

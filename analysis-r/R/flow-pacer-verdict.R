@@ -40,7 +40,7 @@ verdict_keys <- c(
 #' @export
 pacer_verdict <- function(campaign) {
   rows <- usable_results(campaign$results)
-  if (nrow(rows) == 0L || !all(pacer_arms %in% rows$pacing)) {
+  if (!all(pacer_arms %in% rows$pacing)) {
     return(NULL)
   }
   kept <- rows[hollow == FALSE & pacing %in% pacer_arms & !is.na(delta_p_w)]
@@ -59,7 +59,7 @@ pacer_verdict <- function(campaign) {
 
 # Power above idle of one cell: mean over blocks, and what is uncertain about it (W).
 pacer_cell <- function(rows) {
-  blocks <- rows[, list(delta = mean(delta_p_w)), by = block_key]$delta
+  blocks <- block_means(rows, rows$delta_p_w)
   n <- length(blocks)
   variance <- if (n > 1L) stats::var(blocks) / n else NA_real_
   u_w <- mean_or_na(rows$u_delta_p_w)

@@ -57,9 +57,7 @@ interval_text <- function(value, low, high) {
 }
 
 at_loads <- function(loads, text) {
-  parts <- sprintf("%s at %s Mb/s", text, number_text(loads$offered_rate_mbps))
-  last <- length(parts)
-  if (last < 2L) parts else paste(paste(parts[-last], collapse = ", "), "and", parts[last])
+  enumerated(sprintf("%s at %s Mb/s", text, number_text(loads$offered_rate_mbps)))
 }
 
 shape_words <- function(shape) {

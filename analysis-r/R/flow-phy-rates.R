@@ -15,12 +15,14 @@ phy_rate_shares <- function(campaign) {
   files <- list.files(file.path(campaign$dir, "radio"), pattern = "\\.csv$")
   runs <- campaign$runs[usable == TRUE & measurable == TRUE & transport != "null"]
   if (length(files) == 0L || nrow(runs) == 0L) {
-    return(empty_rows("phy_rates", phy_columns))
+    return(table_of("phy_rates"))
   }
   samples <- rbindlist(lapply(files, function(file) {
-    columns <- names(needed_columns$radio)
-    rows <- read_contract_csv(file.path(campaign$dir, "radio", file), "radio", campaign$contracts, columns)$rows
-    cbind(node = sub("\\.csv$", "", file), rows[, columns, with = FALSE])
+    path <- file.path(campaign$dir, "radio", file)
+    cbind(
+      node = sub("\\.csv$", "", file),
+      read_contract_csv(path, "radio", campaign$contracts, needed_columns$radio)$rows
+    )
   }))
   windows <- runs[, list(
     radio_source, transport, payload_bytes, offered_rate_mbps,
@@ -35,14 +37,9 @@ phy_rate_shares <- function(campaign) {
   ]
   hits <- hits[!is.na(phy_rate_mbps)]
   if (nrow(hits) == 0L) {
-    return(empty_rows("phy_rates", phy_columns))
+    return(table_of("phy_rates"))
   }
-  counted <- hits[, list(samples = .N), by = eval(setdiff(phy_columns, c("samples", "share")))]
+  counted <- hits[, list(samples = .N), by = eval(names(hits))]
   counted[, share := samples / sum(samples), by = list(node, transport, payload_bytes, offered_rate_mbps)]
   setorderv(counted, c("node", "transport", "payload_bytes", "offered_rate_mbps", "phy_rate_mbps"))[]
 }
-
-phy_columns <- c(
-  "node", "radio_source", "transport", "payload_bytes", "offered_rate_mbps", "phy_rate_mbps", "mcs", "streams",
-  "width_mhz", "guard_interval_ns", "samples", "share"
-)

@@ -28,12 +28,10 @@ plot_pacing <- function(overview, summary, campaign) {
   # Of the pacing that is drawn, where the campaign has several.
   drawn <- unique(overview[, pacing_keys, with = FALSE])
   late <- late_runs(pacing_certificates(campaign)[drawn, on = pacing_keys, nomatch = NULL])
-  plot <- stacked_panels(rows) + patchwork::plot_annotation(
-    title = "Departure errors and CPU of the senders",
-    subtitle = subtitle_words(campaign, NULL, certificate_words(overview, late)),
-    caption = source_line(campaign), theme = netjoule_theme()
+  stacked_figure(
+    named_once(rows), campaign, NULL, certificate_words(overview, late), "Departure errors and CPU of the senders",
+    alt_certificates(overview, late, campaign)
   )
-  with_alt(plot, alt_certificates(overview, late, campaign))
 }
 
 # Errors have long tails and CPU grows with load: their axes are logarithmic, and begin here.
@@ -46,13 +44,8 @@ on_log_axis <- function(points, least) {
 
 certificate_panel <- function(overview, summary, measure, unit, label) {
   column <- function(part) overview[[paste0(measure, part, unit)]]
-  points <- data.table(
-    transport = transport_factor(overview$transport), payload_bytes = overview$payload_bytes,
-    offered_rate_mbps = overview$offered_rate_mbps, value = column(""), low = column("_least"),
-    high = column("_greatest")
-  )
-  plain_points(points)
-  points[, failed := overview$failed_n > 0]
+  points <- flow_points(overview, paste0(measure, unit), n = "certificates_n", known = FALSE)
+  points[, `:=`(low = column("_least"), high = column("_greatest"), failed = overview$failed_n > 0)]
   points <- points[!is.na(value)]
   if (nrow(points) == 0L) {
     return(NULL)
@@ -138,10 +131,7 @@ late_words <- function(late) {
 }
 
 alt_certificates <- function(overview, late, campaign) {
-  span <- function(column, unit) {
-    values <- overview[[column]][is.finite(overview[[column]])]
-    if (length(values) == 0L) "unknown" else paste0(paste(short(unique(range(values))), collapse = " to "), unit)
-  }
+  span <- function(column, unit) short_span(overview[[column]], unit)
   paste0(
     "Rows of panels against offered load, one column per message size, for ",
     paste(transport_label(levels(droplevels(transport_factor(overview$transport)))), collapse = ", "),

@@ -16,29 +16,25 @@
 #' plot_delta_ea(delta_ea(campaign), summary, campaign, meter)
 #' @export
 plot_delta_ea <- function(delta, summary, campaign, meter_id) {
-  chosen <- meter_id
-  rows <- delta[meter_id == chosen]
-  points <- rows[!is.na(difference_percent), list(
-    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n = n_pairs, value = difference_percent,
-    low = difference_ci95_low, high = difference_ci95_high
-  )]
+  rows <- of_meter(delta, meter_id)
+  points <- flow_points(rows, "difference_percent", "difference", "n_pairs")
   if (nrow(points) == 0L) {
     return(NULL)
   }
-  points <- spread_loads(plain_points(points))
-  holds <- if (is_modelled(campaign, chosen)) paste0(" ", scatter_alone, ",") else ""
+  points <- spread_loads(points)
+  holds <- if (is_modelled(campaign, meter_id)) paste0(" ", scatter_alone, ",") else ""
   by_power <- sum(rows$method == "p_a_difference")
-  plot <- sweep_plot(
-    points, payload_facets(summary[meter_id == chosen & (transport == "udp" | transport %in% rows$transport)]),
-    load_axis(points$at), scale_y_continuous(name = expression(E[A] ~ "above UDP's (%)"), labels = apart_text),
-    title = "Difference of energy per megabit against UDP",
-    subtitle = subtitle_words(
-      campaign, chosen, "+: more than UDP. Pairs inside mini-blocks;", pair_interval_words(points$n, holds),
+  shown <- of_meter(summary, meter_id)[transport == "udp" | transport %in% rows$transport]
+  parts <- flow_parts(
+    points, shown, campaign, meter_id,
+    scale_y_continuous(name = expression(E[A] ~ "above UDP's (%)"), labels = apart_text),
+    c(
+      "+: more than UDP. Pairs inside mini-blocks;", pair_interval_words(points$n, holds),
       if (by_power > 0L) paste(cell_words(by_power), "below resolution: by P_A in the table.")
-    ),
-    caption = source_line(campaign, chosen), behind = zero_line()
+    ), "the difference of E_A against UDP", "%",
+    behind = zero_line()
   )
-  with_alt(plot, alt_ea(points, campaign, chosen, "the difference of E_A against UDP", "%"))
+  draw_listed(list(title = "Difference of energy per megabit against UDP"), parts, campaign, meter_id)
 }
 
 pair_interval_words <- function(n, holds = " per cell and") {

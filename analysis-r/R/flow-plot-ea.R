@@ -18,32 +18,30 @@
 #' plot_ea(summary, campaign, meter)
 #' @export
 plot_ea <- function(summary, campaign, meter_id, parameters = NULL) {
-  chosen <- meter_id
-  rows <- summary[meter_id == chosen]
+  parts <- ea_parts(of_meter(summary, meter_id), campaign, meter_id, parameters)
+  draw_listed(entry_of(campaign, "ea_j_per_mbit"), parts, campaign, meter_id)
+}
+
+ea_parts <- function(rows, campaign, id, parameters) {
   points <- ea_points(rows)
   if (nrow(points) == 0L) {
     return(NULL)
   }
-  floor <- floor_per_mbit(rows)
-  drawn <- settle_lows(with_inner_bars(spread_loads(rbind(points, floor, fill = TRUE))))
+  drawn <- settle_lows(with_inner_bars(spread_loads(rbind(points, floor_per_mbit(rows), fill = TRUE))))
   above <- large_floor_points(rows, drawn)
-  plot <- sweep_plot(
-    drawn, payload_facets(rows), load_axis(drawn$at),
-    value_axis(c(drawn$value, above$above), ea_axis_label(above), attr(drawn, "foot")),
-    title = "Energy per megabit against offered load",
-    subtitle = subtitle_words(
-      campaign, chosen,
-      interval_words(
-        campaign, chosen, points$n,
-        total = points[!is.na(low), total], held = held_names(parameters, chosen)
-      ),
-      point_words(drawn), floor_words(rows), held_back_words(rows)
-    ),
-    caption = source_line(campaign, chosen), over = large_floor_layers(above)
+  total <- points[!is.na(low), total]
+  parts <- flow_parts(
+    drawn, rows, campaign, id, value_axis(c(drawn$value, above$above), ea_axis_label(above), attr(drawn, "foot")),
+    c(
+      interval_words(campaign, id, points$n, total = total, held = held_names(parameters, id)), point_words(drawn),
+      floor_words(rows), held_back_words(rows)
+    ), "E_A, the energy per megabit,", "J/Mb",
+    over = large_floor_layers(above)
   )
-  # The lines above the drawing have no room for it.
-  alt <- c(alt_ea(points, campaign, chosen, "E_A, the energy per megabit,"), large_floor_words(above))
-  with_alt(plot, paste(alt, collapse = " "))
+  # The lines above the drawing have no room for what is hidden.
+  told <- alt_ea(points, campaign, id, "E_A, the energy per megabit,")
+  parts$alt <- paste(c(told, large_floor_words(above)), collapse = " ")
+  parts
 }
 
 #' E_A above the floor of cells of which the floor takes a large part, each at the place of its E_A
@@ -131,12 +129,12 @@ held_back_words <- function(rows) {
   }
 }
 
+floor_points <- function(rows) {
+  rows <- rows[floor_resolved(rows)]
+  flow_points(rows, "floor_w", "floor")[, below_n := rows$below_resolution_n][]
+}
+
 floor_per_mbit <- function(rows) {
-  floor <- rows[floor_resolved(rows), list(
-    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, below_n = below_resolution_n,
-    value = floor_w / offered_rate_mbps, low = floor_ci95_low / offered_rate_mbps,
-    high = floor_ci95_high / offered_rate_mbps
-  )]
-  floor <- plain_points(floor)
-  floor
+  columns <- c("value", "low", "high")
+  floor_points(rows)[, (columns) := lapply(.SD, `/`, offered_rate_mbps), .SDcols = columns][]
 }

@@ -17,8 +17,7 @@
 #' plot_envelope(ea_envelope(campaign), summary, campaign, meter)
 #' @export
 plot_envelope <- function(envelope, summary, campaign, meter_id) {
-  chosen <- meter_id
-  band <- envelope[meter_id == chosen & payload_sizes > 0]
+  band <- of_meter(envelope, meter_id)[payload_sizes > 0]
   if (nrow(band) == 0L) {
     return(NULL)
   }
@@ -30,7 +29,7 @@ plot_envelope <- function(envelope, summary, campaign, meter_id) {
   edges[, `:=`(hollow = !complete, limit = FALSE)]
   edges <- settle_lows(hide_unplottable(edges))
   edges[, `:=`(x = offered_rate_mbps, told = edge_words(edges))]
-  labels <- transport_panel_labels(summary[meter_id == chosen])
+  labels <- transport_panel_labels(of_meter(summary, meter_id))
   plot <- ggplot(edges, aes(x = offered_rate_mbps, y = value, colour = transport)) +
     envelope_ribbon(band) +
     geom_line(
@@ -52,10 +51,10 @@ plot_envelope <- function(envelope, summary, campaign, meter_id) {
     netjoule_theme() +
     labs(
       title = "Energy envelope: least to greatest energy per megabit over message sizes",
-      subtitle = subtitle_words(campaign, chosen, envelope_words(campaign, chosen, band, edges)),
-      caption = source_line(campaign, chosen)
+      subtitle = subtitle_words(campaign, meter_id, envelope_words(campaign, meter_id, band, edges)),
+      caption = source_line(campaign, meter_id)
     )
-  with_alt(plot, alt_envelope(band, campaign, chosen))
+  with_alt(plot, alt_envelope(band, campaign, meter_id))
 }
 
 joined_edges <- function(edges) {
@@ -136,6 +135,6 @@ alt_envelope <- function(band, campaign, meter_id) {
     paste(transport_label(levels(droplevels(band$transport))), collapse = ", "), "). Least ",
     number_text(signif(min(band$ea_least_j_per_mbit), 3)), ", greatest ",
     number_text(signif(max(band$ea_greatest_j_per_mbit), 3)), " J/Mb. ",
-    if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
+    alt_end(campaign, meter_id)
   )
 }

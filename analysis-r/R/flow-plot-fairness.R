@@ -21,20 +21,20 @@ plot_fairness <- function(cells, summary, campaign) {
     return(NULL)
   }
   points <- spread_loads(points)
-  dashes <- geom_hline(yintercept = 1 / unique(cells$flows), colour = "grey60", linetype = "44", linewidth = 0.4)
-  plot <- sweep_plot(
-    points, facet_wrap(ggplot2::vars(panel), ncol = facet_columns(points)),
-    load_axis(points$at, "Offered load of one flow of the transport (Mb/s of payload)"),
-    scale_y_continuous(name = "Jain's index", labels = number_text, limits = c(1 / max(cells$flows), 1)),
-    title = "How evenly flows that ran at once shared the path",
-    subtitle = subtitle_words(
-      campaign, NULL, start_sentence("", paste0(flow_words(campaign), ".")), flow_interval_words(points$n),
-      "1: all got the same; grey dashes: one flow got everything."
-    ),
-    caption = source_line(campaign), behind = dashes
-  )
   what <- paste0("Jain's fairness index of ", paste(levels(points$measure), collapse = " and of "))
-  with_alt(plot, paste0(alt_ea(points, campaign, NULL, what, "(1 is even)"), " Of ", flow_words(campaign), "."))
+  parts <- flow_parts(
+    points, summary, campaign, NULL,
+    scale_y_continuous(name = "Jain's index", labels = number_text, limits = c(1 / max(cells$flows), 1)),
+    c(
+      start_sentence("", paste0(flow_words(campaign), ".")), flow_interval_words(points$n),
+      "1: all got the same; grey dashes: one flow got everything."
+    ), what, "(1 is even)",
+    facets = facet_wrap(ggplot2::vars(panel), ncol = facet_columns(points)),
+    x = load_axis(points$at, "Offered load of one flow of the transport (Mb/s of payload)"),
+    behind = geom_hline(yintercept = 1 / unique(cells$flows), colour = "grey60", linetype = "44", linewidth = 0.4)
+  )
+  parts$alt <- paste0(parts$alt, " Of ", flow_words(campaign), ".")
+  draw_listed(list(title = "How evenly flows that ran at once shared the path"), parts, campaign, NULL)
 }
 
 # Both indices in long form, one panel for each and each size; one index alone where it tells all.
@@ -43,11 +43,9 @@ fairness_points <- function(cells, summary) {
   if (isTRUE(all.equal(cells$jain_goodput, cells$jain_demand_met))) measures <- measures[1]
   points <- rbindlist(lapply(names(measures), function(measure) {
     column <- measures[[measure]]
-    cells[, list(
-      transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, flows, measure = measure,
-      value = get(column), low = get(paste0(column, "_ci95_low")), high = get(paste0(column, "_ci95_high"))
-    )]
-  }))[!is.na(value)]
+    found <- cells[!is.na(cells[[column]])]
+    flow_points(found, column)[, `:=`(flows = found$flows, measure = measure)]
+  }))
   if (nrow(points) == 0L) {
     return(NULL)
   }
@@ -58,8 +56,7 @@ fairness_points <- function(cells, summary) {
   points <- points[order(measure, payload_bytes)]
   label <- payload_labels(summary)[as.character(points$payload_bytes)]
   if (length(measures) > 1L) label <- paste0("of ", points$measure, "\n", label)
-  points[, panel := factor(unname(label), levels = unique(unname(label)))]
-  plain_points(points)
+  points[, panel := factor(unname(label), levels = unique(unname(label)))][]
 }
 
 fairness_rows <- function(cells) {

@@ -15,13 +15,8 @@
 #' plot_floor(summary, campaign, meter)
 #' @export
 plot_floor <- function(summary, campaign, meter_id) {
-  chosen <- meter_id
-  rows <- summary[meter_id == chosen]
-  floor <- rows[floor_resolved(rows), list(
-    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, below_n = below_resolution_n,
-    value = floor_w, low = floor_ci95_low, high = floor_ci95_high
-  )]
-  floor <- plain_points(floor)
+  rows <- of_meter(summary, meter_id)
+  floor <- floor_points(rows)
   above <- above_floor_points(rows)
   if (nrow(floor) == 0L || nrow(above) == 0L) {
     return(NULL)
@@ -29,35 +24,29 @@ plot_floor <- function(summary, campaign, meter_id) {
   notes <- c(floor_words(rows), floor_empty_words(rows))
   # The title says of what.
   notes <- start_sentence("", sub("E_A above floor is ", "", notes, fixed = TRUE))
-  # The division sign of patchwork, by name: the package is not attached.
-  stacked <- patchwork::wrap_plots(floor_panel(floor, rows), above_panel(above, rows), ncol = 1L)
-  plot <- stacked + patchwork::plot_layout(heights = c(1, 1.4)) + patchwork::plot_annotation(
-    title = "Generator floor, and energy per megabit above it",
-    subtitle = subtitle_words(
-      campaign, chosen, interval_words(campaign, chosen, above$n, up_to = any(above$part)),
-      point_words(rbind(above, floor, fill = TRUE)),
-      if (length(notes) > 0L) notes else "Floor: the sender alone (null)."
-    ),
-    caption = source_line(campaign, chosen), theme = netjoule_theme()
+  words <- c(
+    interval_words(campaign, meter_id, above$n, up_to = any(above$part)), point_words(rbind(above, floor, fill = TRUE)),
+    if (length(notes) > 0L) notes else "Floor: the sender alone (null)."
   )
-  with_alt(plot, paste0(
-    "Two rows of panels. Above, the generator floor, ", span_words(floor$value), " W. Below: ",
-    alt_ea(above, campaign, chosen, "E_A above the generator floor")
-  ))
+  stacked_figure(
+    list(floor_panel(floor, rows), above_panel(above, rows)), campaign, meter_id, words,
+    "Generator floor, and energy per megabit above it",
+    paste0(
+      "Two rows of panels. Above, the generator floor, ", span_words(floor$value), " W. Below: ",
+      alt_ea(above, campaign, meter_id, "E_A above the generator floor")
+    ),
+    heights = c(1, 1.4)
+  )
 }
 
 # A device model without CPU has no floor; the difference of two sums leaves 1e-16 W, and that would get an axis.
 to_nanowatt <- function(power_w) round(power_w, 9L)
 
 above_floor_points <- function(rows) {
-  points <- rows[transport != "null" & !is.na(ea_above_floor_j_per_mbit), list(
-    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, hollow, below_n = below_resolution_n,
-    part = !is.na(floor_reason), value = ea_above_floor_j_per_mbit, low = ea_above_floor_ci95_low,
-    high = ea_above_floor_ci95_high
-  )]
+  rows <- rows[transport != "null" & !is.na(ea_above_floor_j_per_mbit)]
+  points <- flow_points(rows, "ea_above_floor_j_per_mbit", "ea_above_floor")
   # A difference may be zero or less; it stays on a linear axis then, where everything can be shown.
-  points[, `:=`(limit = FALSE, unshown = FALSE)]
-  points[]
+  points[, `:=`(hollow = rows$hollow, below_n = rows$below_resolution_n, part = !is.na(rows$floor_reason))][]
 }
 
 floor_panel <- function(floor, rows) {

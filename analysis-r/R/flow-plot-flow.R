@@ -7,12 +7,16 @@ first_meter_rows <- function(summary) {
   summary[meter_id == summary$meter_id[1] & transport != "null"]
 }
 
-flow_points <- function(rows, value, low, high) {
-  points <- rows[, list(
-    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, value = get(value), low = get(low),
-    high = get(high)
-  )]
-  plain_points(points[!is.na(value)])
+#' Points of a quantity of cells, the `known` alone or all; `ends` names its interval's columns, `n` that of its blocks
+#' @noRd
+flow_points <- function(rows, value, ends = value, n = "n", known = TRUE) {
+  column <- function(name) if (is.null(rows[[name]])) rep(NA_real_, nrow(rows)) else as.numeric(rows[[name]])
+  points <- data.table(
+    transport = transport_factor(as.character(rows$transport)), payload_bytes = rows$payload_bytes,
+    offered_rate_mbps = rows$offered_rate_mbps, n = rows[[n]], value = column(value),
+    low = column(paste0(ends, "_ci95_low")), high = column(paste0(ends, "_ci95_high"))
+  )
+  plain_points(if (known) points[!is.na(value)] else points)
 }
 
 #' Plot goodput against offered load
@@ -26,11 +30,15 @@ flow_points <- function(rows, value, low, high) {
 #' plot_goodput(summary, campaign)
 #' @export
 plot_goodput <- function(summary, campaign) {
-  points <- flow_points(first_meter_rows(summary), "goodput_mbps", "goodput_ci95_low", "goodput_ci95_high")
+  draw_listed(entry_of(campaign, "t_a_mbps"), goodput_parts(summary, campaign), campaign, NULL)
+}
+
+goodput_parts <- function(summary, campaign) {
+  rows <- first_meter_rows(summary)
+  points <- flow_points(rows, "goodput_mbps", "goodput")
   if (nrow(points) == 0L) {
     return(NULL)
   }
-  rows <- first_meter_rows(summary)
   points <- settle_lows(spread_loads(hide_unplottable(points)))
   # Of several flows the load is one's and the goodput that of all: no line tells what everything would be.
   several <- !is.null(flow_words(campaign))
@@ -39,16 +47,11 @@ plot_goodput <- function(summary, campaign) {
   } else {
     "Grey dashes: everything offered arrives."
   }
-  plot <- sweep_plot(
-    points, payload_facets(summary), load_axis(points$at),
-    value_axis(points$value, "Goodput (Mb/s)", attr(points, "foot")),
-    title = "Goodput against offered load",
-    subtitle = subtitle_words(
-      campaign, NULL, flow_interval_words(points$n), dashes, point_words(points), held_back_words(rows)
-    ),
-    caption = source_line(campaign), behind = if (!several) everything_line(points)
+  flow_parts(
+    points, summary, campaign, NULL, value_axis(points$value, "Goodput (Mb/s)", attr(points, "foot")),
+    c(flow_interval_words(points$n), dashes, point_words(points), held_back_words(rows)), "goodput", "Mb/s",
+    behind = if (!several) everything_line(points)
   )
-  with_alt(plot, alt_ea(points, campaign, NULL, "goodput", "Mb/s"))
 }
 
 everything_line <- function(points) {
@@ -71,33 +74,36 @@ everything_line <- function(points) {
 #' plot_loss(summary, campaign)
 #' @export
 plot_loss <- function(summary, campaign) {
+  draw_listed(entry_of(campaign, "loss_ratio"), loss_parts(summary, campaign), campaign, NULL)
+}
+
+loss_parts <- function(summary, campaign) {
   rows <- first_meter_rows(summary)
-  points <- flow_points(rows, "loss_ratio", "loss_ci95_low", "loss_ci95_high")
+  points <- loss_points(rows)
   if (nrow(points) == 0L) {
     return(NULL)
   }
-  # A share cannot leave 0..1; the t interval can, and is cut there.
-  points[, `:=`(value = 100 * value, low = 100 * pmax(low, 0), high = 100 * pmin(high, 1))]
   points <- spread_loads(points)
   styles <- transport_looks()
   streams <- intersect(styles$transport[styles$kind == "stream"], rows$transport)
-  plot <- sweep_plot(
-    points, payload_facets(summary), load_axis(points$at), scale_y_continuous(
-      name = "Messages lost (%)", labels = number_text, limits = c(0, max(1, points$high, points$value, na.rm = TRUE))
-    ),
-    title = "Messages lost against offered load",
-    subtitle = subtitle_words(
-      campaign, NULL, flow_interval_words(points$n),
-      if (length(streams) > 0L) {
-        paste0(
-          paste(transport_label(streams), collapse = " and "), " repair network losses: a message is late, not lost."
-        )
-      },
-      if (nrow(held_back(rows)) > 0L) "A message that congestion control did not let leave is not_sent, not lost."
-    ),
-    caption = source_line(campaign)
+  y <- scale_y_continuous(
+    name = "Messages lost (%)", labels = number_text, limits = c(0, max(1, points$high, points$value, na.rm = TRUE))
   )
-  with_alt(plot, alt_ea(points, campaign, NULL, "the share of messages lost", "%"))
+  words <- c(
+    flow_interval_words(points$n), if (length(streams) > 0L) {
+      paste0(
+        paste(transport_label(streams), collapse = " and "), " repair network losses: a message is late, not lost."
+      )
+    },
+    if (nrow(held_back(rows)) > 0L) "A message that congestion control did not let leave is not_sent, not lost."
+  )
+  flow_parts(points, summary, campaign, NULL, y, words, "the share of messages lost", "%")
+}
+
+# In percent. A share cannot leave 0..1; the t interval can, and is cut there.
+loss_points <- function(rows) {
+  points <- flow_points(rows, "loss_ratio", "loss")
+  points[, `:=`(value = 100 * value, low = 100 * pmax(low, 0), high = 100 * pmin(high, 1))][]
 }
 
 flow_interval_words <- function(n) {

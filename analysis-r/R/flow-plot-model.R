@@ -19,9 +19,8 @@ size_linetypes <- c("solid", "42", "22", "12")
 #' plot_model_fit(model$fit, model$residuals, campaign, meter)
 #' @export
 plot_model_fit <- function(fit, residuals, campaign, meter_id) {
-  chosen <- meter_id
-  points <- residuals[meter_id == chosen]
-  fit <- fit[meter_id == chosen & !is.na(form)]
+  points <- of_meter(residuals, meter_id)
+  fit <- of_meter(fit, meter_id)[!is.na(form)]
   if (!any(points$transport != "null")) {
     return(NULL)
   }
@@ -37,10 +36,10 @@ plot_model_fit <- function(fit, residuals, campaign, meter_id) {
     value_axis(drawn$value, expression(P[A] - P[I] ~ "(W)"), attr(drawn, "foot")) +
     labs(
       title = "Power above idle, and the model fitted to it (\u00b1 95 %, metering not in it)",
-      subtitle = subtitle_words(campaign, chosen, model_words(fit, points), point_words(drawn)),
-      caption = source_line(campaign, chosen)
+      subtitle = subtitle_words(campaign, meter_id, model_words(fit, points), point_words(drawn)),
+      caption = source_line(campaign, meter_id)
     )
-  with_alt(plot, alt_model(fit, campaign, chosen))
+  with_alt(plot, alt_model(fit, campaign, meter_id))
 }
 
 #' Plot what the power model leaves
@@ -54,9 +53,8 @@ plot_model_fit <- function(fit, residuals, campaign, meter_id) {
 #' plot_model_residuals(model$fit, model$residuals, campaign, meter)
 #' @export
 plot_model_residuals <- function(fit, residuals, campaign, meter_id) {
-  chosen <- meter_id
-  points <- residuals[meter_id == chosen]
-  fit <- fit[meter_id == chosen & !is.na(form)]
+  points <- of_meter(residuals, meter_id)
+  fit <- of_meter(fit, meter_id)[!is.na(form)]
   if (!any(points$transport != "null")) {
     return(NULL)
   }
@@ -70,11 +68,11 @@ plot_model_residuals <- function(fit, residuals, campaign, meter_id) {
     labs(
       title = "Residuals of the power model, by offered load",
       subtitle = subtitle_words(
-        campaign, chosen, "Bars: 95 % t interval over blocks. One that misses zero: there the model fails."
+        campaign, meter_id, "Bars: 95 % t interval over blocks. One that misses zero: there the model fails."
       ),
-      caption = source_line(campaign, chosen)
+      caption = source_line(campaign, meter_id)
     )
-  with_alt(plot, alt_residuals(fit, drawn, campaign, chosen))
+  with_alt(plot, alt_residuals(fit, drawn, campaign, meter_id))
 }
 
 model_points <- function(rows, value, low, high) {
@@ -203,7 +201,7 @@ alt_model <- function(fit, campaign, meter_id) {
     "Points and fitted lines of power above idle against offered load, ",
     span_words(c(fit$offered_rate_least_mbps, fit$offered_rate_greatest_mbps)), " Mb/s, one panel per transport. ",
     paste(words, collapse = "; "), ". ",
-    if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
+    alt_end(campaign, meter_id)
   )
 }
 
@@ -212,6 +210,6 @@ alt_residuals <- function(fit, points, campaign, meter_id) {
     "Points of power above idle less the fitted model against offered load, one panel per transport (",
     paste(transport_label(fit$transport), collapse = ", "), "), ", span_words(points$value),
     " W. ",
-    if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
+    alt_end(campaign, meter_id)
   )
 }

@@ -13,7 +13,7 @@ overlay_figures <- function(campaigns, pairs) {
     list(
       overlay_figure(
         "goodput", "Goodput", "Goodput (Mb/s)",
-        overlay_flow(pairs[[1]]$cells, "goodput_mbps", "goodput_ci95_low", "goodput_ci95_high"), campaigns
+        overlay_flow(pairs[[1]]$cells, "goodput_mbps", "goodput"), campaigns
       ),
       overlay_figure(
         "loss", "Messages lost", "Messages lost (%)", overlay_loss(pairs[[1]]$cells), campaigns
@@ -88,14 +88,11 @@ overlay_ea <- function(cells) {
   overlay_points(cells, ea_points)
 }
 
-overlay_flow <- function(cells, value, low, high) {
-  overlay_points(cells, function(rows) flow_points(rows, value, low, high))
-}
+overlay_flow <- function(cells, value, ends) overlay_points(cells, function(rows) flow_points(rows, value, ends))
 
 # Where nothing was lost there is nothing to see.
 overlay_loss <- function(cells) {
-  points <- overlay_flow(cells, "loss_ratio", "loss_ci95_low", "loss_ci95_high")
-  points[, `:=`(value = 100 * value, low = 100 * pmax(low, 0), high = 100 * pmin(high, 1))]
+  points <- overlay_points(cells, loss_points)
   if (all(points$value == 0)) points[0] else points
 }
 

@@ -14,8 +14,7 @@
 #' if (NROW(verdict) > 0L) plot_pacer(verdict, campaign, campaign$meters$meter_id[1])
 #' @export
 plot_pacer <- function(verdict, campaign, meter_id) {
-  chosen <- meter_id
-  points <- pacer_points(verdict[meter_id == chosen])
+  points <- pacer_points(of_meter(verdict, meter_id))
   if (nrow(points) == 0L || all(is.na(points$value))) {
     return(NULL)
   }
@@ -26,14 +25,14 @@ plot_pacer <- function(verdict, campaign, meter_id) {
     value_axis(drawn$value, power_label, attr(drawn, "foot")),
     title = "Power above idle: a pacer that sleeps against one that spins",
     subtitle = subtitle_words(
-      campaign, chosen, pacer_interval_words(verdict[meter_id == chosen]),
+      campaign, meter_id, pacer_interval_words(of_meter(verdict, meter_id)),
       "Flat: constant power, so that E_A falls as 1 over load.", point_words(drawn)
     ),
     caption = source_line_with(
-      campaign, chosen, campaign$results[usable == TRUE & transport %in% verdict$transport]
+      campaign, meter_id, campaign$results[usable == TRUE & transport %in% verdict$transport]
     )
   )
-  with_alt(plot, alt_pacer(verdict[meter_id == chosen], drawn, campaign, chosen))
+  with_alt(plot, alt_pacer(of_meter(verdict, meter_id), drawn, campaign, meter_id))
 }
 
 pacer_interval_words <- function(rows) {

@@ -67,8 +67,8 @@ published_values <- function(reference) {
         reference_id = pick_text(reference, "reference_id"), source = pick_text(value, "source", "label"),
         fitted_presets = paste(unlist(value[["fitted_presets"]]), collapse = ";")
       ),
-      stats::setNames(lapply(value_text, function(name) pick_text(value, name)), value_text),
-      stats::setNames(lapply(value_numbers, function(name) pick_number(value, name)), value_numbers)
+      pick_texts(value, value_text),
+      pick_numbers(value, value_numbers)
     ))
   })
   values <- rbindlist(rows)
@@ -85,7 +85,7 @@ published_slips <- function(reference) {
   rows <- lapply(reference$slips, function(slip) {
     as.data.table(c(
       list(source = pick_text(slip, "source", "label")),
-      stats::setNames(lapply(fields, function(name) pick_text(slip, name)), fields)
+      pick_texts(slip, fields)
     ))
   })
   empty <- stats::setNames(rep(list(character()), length(fields) + 1L), c("source", fields))

@@ -144,3 +144,20 @@ read_receiver_intervals <- function(path, contracts, run) {
   }
   list(rows = rows, problems = read$problems)
 }
+
+#' Defects of a flow's report
+#'
+#' Generators differ in what they can tell: only that a sender is told of, and numbers that are read, are asked for.
+#'
+#' @noRd
+flow_defects <- function(doc) {
+  sender <- doc[["sender"]]
+  if (!is.list(sender) || is.null(names(sender))) {
+    return(list(list(code = "half_written_run", detail = "lacks sender")))
+  }
+  c(
+    bad_numbers(sender, c("messages_scheduled", "messages_sent", "cpu_s", "start_ns", "end_ns"), "sender"),
+    bad_numbers(doc[["pacing"]], "wake_ups", "pacing"),
+    bad_numbers(doc[["receiver"]], "bytes_received_unique", "receiver")
+  )
+}

@@ -20,7 +20,7 @@ section_pacer <- function(campaign, tables) {
     html_table(verdict, c(
       node = "node", meter = "meter_id", transport = "transport", "payload B" = "payload_bytes",
       "load Mb/s" = "offered_rate_mbps", "spin W" = "delta_p_spin_w", "absolute W" = "delta_p_absolute_w",
-      "difference W" = "difference_w", "95 % low" = "difference_ci95_low", "95 % high" = "difference_ci95_high",
+      "difference W" = "difference_w ~ difference_ci95",
       "exponent, spin" = "exponent_spin", "exponent, absolute" = "exponent_absolute", verdict = "verdict",
       reason = "reason"
     ), paste("P_A - P_I, which is E_A times T_A, by pacing.", source_line(campaign, NULL, 10000L)))

@@ -152,8 +152,7 @@ lead_claim <- function(campaign, rows) {
   sized <- is.null(first) && uniqueN(rows$payload_bytes) > 1L
   mixed <- any(rows$inference == "tested")
   parts <- vapply(pairs, lead_part, "", several = length(references) > 1L, sized = sized, mixed = mixed)
-  model <- if (is_modelled(campaign, rows$meter_id[1])) "in this model, " else ""
-  paste0(start_sentence("", paste0(model, opening)), ": ", paste(parts, collapse = "; "), ".")
+  model_sentence(campaign, rows$meter_id[1], opening, ": ", paste(parts, collapse = "; "), ".")
 }
 
 size_words <- function(rows) {

@@ -16,7 +16,7 @@ flow_shown_tables <- function() {
     model_fit = shown_table("Power model", fit_html),
     model_residuals = shown_table("Residuals of the power model", residuals_html, TRUE),
     ea_drift = shown_table("Drift over the campaign", drift_html),
-    ea_drift_sessions = shown_table("Drift by session", sessions_html),
+    ea_drift_sessions = shown_table("Drift by session", drift_html),
     outliers = shown_table("Flagged runs", function(rows, source) outliers_html(with_cell_names(rows), source)),
     pacing_overview = shown_table("Pacing certificates by cell", pacing_html),
     phy_rates = shown_table("PHY rates by load", phy_html), runs = shown_table("Every run that counts", runs_html)
@@ -24,35 +24,30 @@ flow_shown_tables <- function() {
 }
 
 contrasts_html <- function(rows, source) {
-  shown <- data.table(
+  shown <- copy(rows)[, `:=`(
     pair = paste0(
-      transport_label(rows$transport), " against ", transport_label(rows$reference), ", ",
-      number_text(rows$payload_bytes), " B", variant_note(rows)
+      transport_label(transport), " against ", transport_label(reference), ", ", number_text(payload_bytes), " B",
+      variant_note(rows)
     ),
-    meter = rows$meter_id, part = ifelse(rows$in_family, "main comparison", "exploratory"), blocks = rows$blocks_n,
-    loads = rows$loads_n, hollow = count_cell(rows$loads_hollow_n), no_ea = count_cell(rows$loads_no_ea_n),
-    incomplete = count_cell(rows$loads_incomplete_n), by_p_a = count_cell(rows$loads_by_p_a_n),
-    percent = range_words(rows$difference_percent, rows$difference_ci95_low, rows$difference_ci95_high),
-    drawn = range_words(rows$difference_percent, rows$difference_model_ci95_low, rows$difference_model_ci95_high),
-    p = p_words(rows$p_value), p_holm = p_words(rows$p_holm), verdict = gsub("_", " ", rows$verdict, fixed = TRUE),
-    watts = range_words(rows$difference_p_a_w, rows$difference_p_a_ci95_low, rows$difference_p_a_ci95_high),
-    busy = count_cell(rows$loads_core_busy_n),
-    unbusy = ifelse(rows$loads_core_busy_n > 0L, short(rows$difference_without_core_busy_percent), NA),
-    above = range_words(
-      rows$difference_above_floor_percent, rows$difference_above_floor_ci95_low, rows$difference_above_floor_ci95_high
-    ),
-    above_loads = count_cell(rows$loads_above_floor_n)
-  )
-  shown[!drawn_wider(rows), drawn := NA_character_]
+    part = ifelse(in_family, "main comparison", "exploratory"), p = p_words(p_value), p_holm = p_words(p_holm),
+    verdict = spaced(verdict),
+    unbusy = ifelse(loads_core_busy_n > 0L, short(difference_without_core_busy_percent), NA)
+  )]
+  counts <- grep("^loads_.*_n$", names(shown), value = TRUE)
+  shown[, (counts) := lapply(.SD, count_cell), .SDcols = counts]
+  shown[!drawn_wider(rows), difference_model_ci95_low := NA_real_]
   html_table(shown, c(
-    compared = "pair", meter = "meter", part = "part", blocks = "blocks", loads = "loads", "E_A, more %" = "percent",
+    compared = "pair", meter = "meter_id", part = "part", blocks = "blocks_n", loads = "loads_n",
+    "E_A, more %" = "difference_percent ~ difference_ci95",
     filled(shown, c(
-      "E_A, more %, model parameters drawn" = "drawn", p = "p", "p after Holm" = "p_holm", verdict = "verdict",
-      "loads with a core over 90 % busy" = "busy", "more % without those loads" = "unbusy",
-      "more % above the floor, exploratory" = "above", "loads above the floor" = "above_loads",
-      "loads below resolution" = "by_p_a", "P_A more, W (loads below resolution)" = "watts",
-      "loads extrapolated (hollow)" = "hollow",
-      "loads without E_A above 0" = "no_ea", "loads without all pairs" = "incomplete"
+      "E_A, more %, model parameters drawn" = "difference_percent ~! difference_model_ci95", p = "p",
+      "p after Holm" = "p_holm", verdict = "verdict", "loads with a core over 90 % busy" = "loads_core_busy_n",
+      "more % without those loads" = "unbusy",
+      "more % above the floor, exploratory" = "difference_above_floor_percent ~ difference_above_floor_ci95",
+      "loads above the floor" = "loads_above_floor_n", "loads below resolution" = "loads_by_p_a_n",
+      "P_A more, W (loads below resolution)" = "difference_p_a_w ~ difference_p_a_ci95",
+      "loads extrapolated (hollow)" = "loads_hollow_n", "loads without E_A above 0" = "loads_no_ea_n",
+      "loads without all pairs" = "loads_incomplete_n"
     ))
   ), paste(
     "Transports over all loads; +: more energy per megabit than the reference. It is of the geometric mean of the",
@@ -60,37 +55,26 @@ contrasts_html <- function(rows, source) {
   ))
 }
 
-# A count that is said only where there is one.
-count_cell <- function(count) ifelse(count > 0L, count, NA_integer_)
-
 p_words <- function(p) vapply(p, function(one) if (is.na(one)) NA_character_ else p_text(one), "")
 
 pacing_html <- function(rows, source) {
-  shown <- with_cell_names(rows)
-  shown[, `:=`(
-    p50 = range_words(error_p50_us, error_p50_least_us, error_p50_greatest_us),
-    p99 = range_words(error_p99_us, error_p99_least_us, error_p99_greatest_us),
-    cpu = range_words(cpu_ratio, cpu_least_ratio, cpu_greatest_ratio),
-    held_back = fifelse(held_back_greatest_ratio > 0, range_words(
-      held_back_ratio, held_back_least_ratio, held_back_greatest_ratio
-    ), NA_character_)
-  )]
-  html_table(shown, c(
-    cell = "cell", certificates = "certificates_n", passed = "passed_n", failed = "failed_n",
-    "not judged" = "unjudged_n", "median error us" = "p50", "99th percentile us" = "p99",
-    "greatest us" = "error_max_us", "sender's CPU, cores" = "cpu", filled(shown, c("held back, share" = "held_back"))
-  ), paste("Departure errors of senders: median over runs, in brackets least and greatest.", source))
+  # Least and greatest, where others have the ends of an interval.
+  shown <- setnames(copy(rows), function(names) sub("_greatest_.*", "_high", sub("_least_.*", "_low", names)))
+  shown[, held := fifelse(held_back_high > 0, held_back_ratio, NA_real_)]
+  cell_table(shown, c(
+    certificates = "certificates_n", passed = "passed_n", failed = "failed_n", "not judged" = "unjudged_n",
+    "median error us" = "error_p50_us ~ error_p50", "99th percentile us" = "error_p99_us ~ error_p99",
+    "greatest us" = "error_max_us", "sender's CPU, cores" = "cpu_ratio ~ cpu",
+    filled(shown, c("held back, share" = "held ~ held_back"))
+  ), "Departure errors of senders: median over runs, in brackets least and greatest.", source)
 }
 
 phy_html <- function(rows, source) {
-  rows <- copy(rows)[, cell := paste0(
-    transport_label(transport), ", ", number_text(payload_bytes), " B, ", number_text(offered_rate_mbps), " Mb/s"
-  )]
-  html_table(rows, c(
-    cell = "cell", node = "node", "PHY rate Mb/s" = "phy_rate_mbps", filled(rows, c(
+  cell_table(rows, c(
+    node = "node", "PHY rate Mb/s" = "phy_rate_mbps", filled(rows, c(
       MCS = "mcs", streams = "streams", "width MHz" = "width_mhz", "guard interval ns" = "guard_interval_ns"
     )), samples = "samples", share = "share"
-  ), paste("Share of measured time.", source))
+  ), "Share of measured time.", source)
 }
 
 runs_html <- function(rows, source) {

@@ -44,9 +44,7 @@ of_each_variant <- function(campaign, tables, id, sentences) {
 no_energy_sentence <- function(campaign, id) {
   chosen <- id
   rows <- campaign$results
-  codes <- if (nrow(rows) > 0L) {
-    unique(rows[usable == TRUE & meter_id == chosen & transport != "null" & !is.na(ea_reason), ea_reason])
-  }
+  codes <- unique(rows[usable == TRUE & meter_id == chosen & transport != "null" & !is.na(ea_reason), ea_reason])
   reasons <- reason_table(campaign$contracts)
   meaning <- reasons$meaning[match(codes, reasons$code)]
   why <- ifelse(is.na(meaning), plain_text(codes), sub("\\.$", "", meaning))
@@ -130,12 +128,10 @@ delta_part <- function(rows, what) {
 load_words <- function(rates_mbps) {
   most_listed <- 6L
   text <- number_text(sort(rates_mbps))
-  last <- length(text)
-  if (last > most_listed) {
-    return(sprintf("at %d loads from %s to %s Mb/s", last, text[1], text[last]))
+  if (length(text) > most_listed) {
+    return(sprintf("at %d loads from %s to %s Mb/s", length(text), text[1], text[length(text)]))
   }
-  list <- if (last < 2L) text else paste(paste(text[-last], collapse = ", "), "and", text[last])
-  paste0("at ", list, " Mb/s")
+  paste("at", enumerated(text), "Mb/s")
 }
 
 floor_sentences <- function(summary, model) {

@@ -65,23 +65,14 @@ blocks_needed <- function(pilot, workload, mde_percent, power = default_power) {
 pilot_scatter <- function(pilot, workload, contrasts) {
   design <- contrast_design(pilot)
   rows <- usable_results(pilot$results)
-  if (nrow(rows) > 0L) {
-    rows <- of_variant(rows[meter_id == design$meter_id & direction == design$direction], design$variant)
-    wanted <- as.numeric(unlist(pick(workload, "offered_rate_mbps", default = list())))
-    if (any(rows$offered_rate_mbps %in% wanted)) rows <- rows[offered_rate_mbps %in% wanted]
-  }
+  rows <- of_variant(rows[meter_id == design$meter_id & direction == design$direction], design$variant)
+  wanted <- as.numeric(unlist(pick(workload, "offered_rate_mbps", default = list())))
+  if (any(rows$offered_rate_mbps %in% wanted)) rows <- rows[offered_rate_mbps %in% wanted]
   scatter <- lapply(seq_len(nrow(contrasts)), function(place) {
-    d <- if (nrow(rows) > 0L) block_log_ratios(rows, as.list(contrasts[place])) else list(d = numeric(), loads = 0L)
-    list(pilot_blocks_n = length(d$d), pilot_loads_n = d$loads, log_ratio_sd = sd(d$d))
+    grid <- compared(flow_pairs(rows, as.list(contrasts[place])))$grid
+    list(pilot_blocks_n = nrow(grid), pilot_loads_n = ncol(grid), log_ratio_sd = sd(unname(rowMeans(grid))))
   })
   cbind(contrasts, rbindlist(scatter))
-}
-
-block_log_ratios <- function(rows, asked) {
-  pairs <- flow_pairs(rows, asked)
-  by_ratio <- place_methods(pairs)[how == "ratio", place]
-  grid <- complete_grid(log_ratio_grid(pairs[place %in% by_ratio]))
-  list(d = unname(rowMeans(grid)), loads = ncol(grid))
 }
 
 # Upper limit of a standard deviation that was estimated from n values, one-sided.
@@ -165,7 +156,9 @@ tell_blocks_needed <- function(options, tell) {
     )
   }
   power <- if (is.null(options$power)) default_power else options$power
-  found <- blocks_needed(read_campaign(options$campaign_dir), workload, options$mde_percent, power)
+  pilot <- read_campaign(options$campaign_dir)
+  assert_transports(pilot)
+  found <- blocks_needed(pilot, workload, options$mde_percent, power)
   tell(c(list(event = "blocks_needed", words = c(blocks_words(found), unattainable_words(found))), found))
 }
 

@@ -61,18 +61,8 @@ side_by_side <- function(campaign, tables, references = read_references(referenc
   if (nrow(rows) == 0L || all(is.na(rows$ours_low) | rows$quantity == "phy_rate_mbps")) {
     return(NULL)
   }
-  setcolorder(rows, side_columns)[]
+  table_of("side_by_side", rows)
 }
-
-side_columns <- c(
-  "reference_id", "value_id", "source", "precision", "quantity", "unit", "relation", "published", "published_low",
-  "published_high", "published_transport", "reference", "application", "published_payload_bytes",
-  "published_load_mbps", "published_from_mbps", "published_below_mbps", "published_run_s", "published_repetitions",
-  "conditions", "note", "meter_id", "node", "device_model", "power_source", "radio_source", "in_this_model",
-  "transport", "payload_bytes", "load_least_mbps", "load_greatest_mbps", "ours_low", "ours_high", "ours_ci95_low",
-  "ours_ci95_high", "contrast_percent", "contrast_ci95_low", "contrast_ci95_high", "contrast_loads_n", "u95_meter",
-  "blocks_n", "cells_n", "cells_left_out_n", "floor_known", "differs", "fitted", "reason"
-)
 
 # All rows of one published value.
 value_beside_ours <- function(published, campaign, tables, setup) {

@@ -59,11 +59,10 @@ contrast_words <- function(found, campaign, least_blocks) {
     if (!one$in_family) {
       return(NA_character_)
     }
-    model <- if (is_modelled(campaign, one$meter_id)) "in this model, " else ""
-    sentence <- start_sentence("", paste0(model, contrast_claim(one), "."))
     paste(c(
-      sentence, test_words(one, least_blocks), open_sign_words(one), equivalence_words(one), core_busy_words(one),
-      resolution_words(one), missing_load_words(one), above_floor_words(one)
+      model_sentence(campaign, one$meter_id, contrast_claim(one), "."), test_words(one, least_blocks),
+      open_sign_words(one), equivalence_words(one), core_busy_words(one), resolution_words(one),
+      missing_load_words(one), above_floor_words(one)
     ), collapse = " ")
   }, "")
 }

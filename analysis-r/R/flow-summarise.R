@@ -15,15 +15,9 @@
 summarise_ea <- function(campaign) {
   source <- if (is.data.frame(campaign)) attr(campaign, "campaign") else campaign
   rows <- usable_results(if (is.data.frame(campaign)) recomputed_results(campaign) else campaign$results)
-  if (nrow(rows) == 0L) {
-    return(empty_rows("ea_summary", summary_columns))
-  }
   keys <- cell_keys(source)
   rows <- without_selected_floors(null_floor(with_wake_ups_differ(rows)), keys)
-  summary <- rows[, append(summarise_cell(.SD), message_costs_of_cell(.SD)), by = keys]
-  summary <- in_cell_order(summary)
-  setcolorder(summary, summary_columns)
-  summary[]
+  in_cell_order(table_of("ea_summary", rows[, summarise_cell(.SD), by = keys]))
 }
 
 #' Results of a campaign with the energies that were recomputed
@@ -45,52 +39,46 @@ recomputed_results <- function(recomputed) {
   results
 }
 
-# By meter, pacing (absolute first), size and load; transports in the order of the legends, null last.
-in_cell_order <- function(rows) {
-  rows[order(
-    meter_id, pacing != "absolute", pacing, window_us, gso, payload_bytes, offered_rate_mbps,
-    transport_factor(transport), direction
-  )]
+# Rows by these columns; of pacings absolute first, transports in the order of the legends, null last.
+in_cell_order <- function(rows, by = cell_order) {
+  columns <- lapply(by[by %in% names(rows)], function(name) {
+    values <- rows[[name]]
+    switch(name,
+      pacing = list(values != "absolute", values),
+      transport = list(transport_factor(as.character(values))),
+      list(values)
+    )
+  })
+  rows[do.call(order, unlist(columns, recursive = FALSE))]
 }
 
-summary_columns <- c(
-  "node", "meter_id", "device_model", "power_source", "radio_source", "transport", "payload_bytes",
-  "offered_rate_mbps", "n", "ea_j_per_mbit_mean", "ea_ci95_low", "ea_ci95_high", "u95_meter", "goodput_mbps",
-  "loss_ratio", "frames_per_message", "p_a_w", "floor_w", "ea_above_floor_j_per_mbit", "below_resolution_n", "hollow",
-  "direction", "ea_upper_limit_j_per_mbit", "goodput_ci95_low", "goodput_ci95_high", "loss_ci95_low", "loss_ci95_high",
-  "floor_ci95_low", "floor_ci95_high", "ea_above_floor_ci95_low", "ea_above_floor_ci95_high", "p_i_w", "delta_p_w",
-  "mean_ip_packet_bytes", "achieved_ratio", "tail_energy_j", "no_goodput_n", "generator", "generator_version",
-  "jitter_ms", pacing_keys, "u95_floor_w", "u95_ea_above_floor_j_per_mbit", "floor_ratio", "floor_reason",
-  "wake_ups_per_message", "wake_ups_differ_n", "floor_n", message_costs
+cell_order <- c(
+  "meter_id", "pacing", "window_us", "gso", "payload_bytes", "offered_rate_mbps", "transport", "direction"
 )
 
+# Columns of cells that are means over their runs, and those over blocks, without intervals.
+means_of_runs <- c(
+  "frames_per_message", "p_a_w", "p_i_w", "delta_p_w", "mean_ip_packet_bytes", "achieved_ratio", "tail_energy_j",
+  "u95_floor_w", "u95_ea_above_floor_j_per_mbit"
+)
+means_of_blocks <- c("jitter_ms", "wake_ups_per_message", message_costs)
+
 summarise_cell <- function(rows) {
-  blocks <- factor(rows$block_key, unique(rows$block_key))
-  per_block <- function(column) vapply(split(rows[[column]], blocks), mean_or_na, 0, USE.NAMES = FALSE)
-  ea <- mean_interval(per_block("ea"))
-  goodput <- mean_interval(per_block("t_a_mbps"))
-  loss <- mean_interval(per_block("loss_ratio"))
-  floor <- mean_interval(per_block("floor_w"))
-  above <- mean_interval(per_block("ea_above_floor_j_per_mbit"))
-  limits <- rows$ea_upper_limit_j_per_mbit[rows$below_resolution]
-  list(
-    n = length(unique(rows$block_key)), ea_j_per_mbit_mean = ea$mean, ea_ci95_low = ea$low, ea_ci95_high = ea$high,
-    u95_meter = mean_or_na(rows$u95_ea_j_per_mbit), goodput_mbps = goodput$mean, loss_ratio = loss$mean,
-    frames_per_message = mean_or_na(rows$frames_per_message), p_a_w = mean_or_na(rows$p_a_w), floor_w = floor$mean,
-    ea_above_floor_j_per_mbit = above$mean, below_resolution_n = sum(rows$below_resolution),
-    hollow = any(rows$hollow), ea_upper_limit_j_per_mbit = mean_or_na(limits), goodput_ci95_low = goodput$low,
-    goodput_ci95_high = goodput$high, loss_ci95_low = loss$low, loss_ci95_high = loss$high, floor_ci95_low = floor$low,
-    floor_ci95_high = floor$high, ea_above_floor_ci95_low = above$low, ea_above_floor_ci95_high = above$high,
-    p_i_w = mean_or_na(rows$p_i_w), delta_p_w = mean_or_na(rows$delta_p_w),
-    mean_ip_packet_bytes = mean_or_na(rows$mean_ip_packet_bytes), achieved_ratio = mean_or_na(rows$achieved_ratio),
-    tail_energy_j = mean_or_na(rows$tail_energy_j),
-    no_goodput_n = sum(is.na(rows$ea) & rows$t_a_mbps == 0, na.rm = TRUE),
-    generator = listed(rows$generator), generator_version = listed(rows$generator_version),
-    jitter_ms = mean_interval(per_block("jitter_ms"))$mean, u95_floor_w = mean_or_na(rows$u95_floor_w),
-    u95_ea_above_floor_j_per_mbit = mean_or_na(rows$u95_ea_above_floor_j_per_mbit), floor_ratio = floor_ratio_of(rows),
-    floor_reason = codes_text(rows$floor_reason),
-    wake_ups_per_message = mean_interval(per_block("wake_ups_per_message"))$mean,
-    wake_ups_differ_n = count_or_na(rows$wake_ups_differ), floor_n = sum(rows$has_floor)
+  interval <- function(column, ...) interval_columns(block_means(rows, rows[[column]]), ...)
+  c(
+    list(n = uniqueN(rows$block)), interval("ea", "ea_j_per_mbit_mean", "ea"),
+    interval("t_a_mbps", "goodput_mbps", "goodput"), interval("loss_ratio", "loss_ratio", "loss"),
+    interval("floor_w", "floor_w", "floor"),
+    interval("ea_above_floor_j_per_mbit", "ea_above_floor_j_per_mbit", "ea_above_floor"),
+    lapply(rows[, means_of_runs, with = FALSE], mean_or_na), means_over_blocks(rows, means_of_blocks),
+    list(
+      u95_meter = mean_or_na(rows$u95_ea_j_per_mbit), below_resolution_n = sum(rows$below_resolution),
+      ea_upper_limit_j_per_mbit = mean_or_na(rows$ea_upper_limit_j_per_mbit[rows$below_resolution]),
+      hollow = any(rows$hollow), no_goodput_n = sum(is.na(rows$ea) & rows$t_a_mbps == 0, na.rm = TRUE),
+      generator = listed(rows$generator), generator_version = listed(rows$generator_version),
+      floor_ratio = floor_ratio_of(rows), floor_reason = codes_text(rows$floor_reason),
+      wake_ups_differ_n = count_or_na(rows$wake_ups_differ), floor_n = sum(rows$has_floor)
+    )
   )
 }
 

@@ -3,18 +3,6 @@
 # Table IV of "Energy Usage of UDP and DCCP over 802.11n": E_A of application profiles and
 # what a transport takes more than UDP.
 
-application_columns <- c(
-  "campaign", "application", "node", "meter_id", "device_model", "power_source", "radio_source", "transport",
-  "direction", "payload_bytes", "offered_rate_mbps", "pacing", "window_us", "gso", "n", "ea_j_per_mbit_mean",
-  "ea_ci95_low", "ea_ci95_high", "u95_meter", "ea_upper_limit_j_per_mbit", "below_resolution_n", "hollow",
-  "goodput_mbps", "loss_ratio", "frames_per_message", "reference", "n_pairs", "method",
-  "difference_j_per_mbit", "difference_j_ci95_low", "difference_j_ci95_high", "u95_difference_j_per_mbit",
-  "difference_percent", "difference_ci95_low", "difference_ci95_high", "difference_p_a_w", "difference_p_a_ci95_low",
-  "difference_p_a_ci95_high"
-)
-# What only some campaigns' cells have.
-some_application_columns <- c("ea_total_ci95_low", "ea_total_ci95_high", "flows_at_once")
-
 #' E_A of application profiles by transport, with the difference against UDP
 #'
 #' One campaign sends one profile (workloads skype, youtube, talk, video), so a table of
@@ -172,12 +160,12 @@ application_rows <- function(campaign, summary, delta) {
   if (is.na(application) || nrow(cells) == 0L) {
     return(NULL)
   }
-  columns <- c(application_columns, intersect(some_application_columns, names(cells)))
-  wanted <- setdiff(application_columns, c("campaign", "application", names(cells)))
   keys <- cell_keys(campaign)
+  columns <- names(schema_columns("table_iv"))
+  wanted <- setdiff(intersect(columns, names(delta)), names(cells))
   rows <- merge(cells, delta[, c(keys, wanted), with = FALSE], by = keys, all.x = TRUE, sort = FALSE)
   rows[, `:=`(campaign = rep(plain_text(campaign$name), .N), application = rep(plain_text(application), .N))]
-  in_cell_order(rows)[, columns, with = FALSE]
+  in_cell_order(rows)[, intersect(columns, names(rows)), with = FALSE]
 }
 
 #' Table IV in the report
@@ -196,12 +184,11 @@ section_table_iv <- function(campaign, tables) {
     html_table(rows, c(
       pacing_column(rows),
       node = "node", meter = "meter_id", transport = "transport", "load Mb/s" = "offered_rate_mbps", blocks = "n",
-      "E_A J/Mb" = "ea_j_per_mbit_mean", "95 % low" = "ea_drawn_low", "95 % high" = "ea_drawn_high",
-      "u95 meter" = "u95_meter", "upper limit J/Mb" = "ea_upper_limit_j_per_mbit",
-      "frames per message" = "frames_per_message", method = "method", "more J/Mb" = "difference_j_per_mbit",
-      "95 % low" = "difference_j_ci95_low", "95 % high" = "difference_j_ci95_high", "more %" = "difference_percent",
-      "95 % low" = "difference_ci95_low", "95 % high" = "difference_ci95_high", "P_A, more W" = "difference_p_a_w",
-      "95 % low" = "difference_p_a_ci95_low", "95 % high" = "difference_p_a_ci95_high", hollow = "hollow"
+      "E_A J/Mb" = "ea_j_per_mbit_mean ~ ea_drawn", "u95 meter" = "u95_meter",
+      "upper limit J/Mb" = "ea_upper_limit_j_per_mbit", "frames per message" = "frames_per_message",
+      method = "method", "more J/Mb" = "difference_j_per_mbit ~ difference_j_ci95",
+      "more %" = "difference_percent ~ difference_ci95", "P_A, more W" = "difference_p_a_w ~ difference_p_a_ci95",
+      hollow = "hollow"
     ), paste(
       "Intervals over blocks, per cell and uncorrected: exploratory.",
       if (any(rows$total)) "Those of E_A: metering + model parameters beside the scatter of runs.",

@@ -35,20 +35,8 @@ flow_tables <- function(campaign, margin_percent = NULL) {
 
 # One row per usable run and meter: the per-run numbers as result.json gives them, and what flow.json says of senders.
 run_table <- function(campaign) {
-  columns <- c(
-    "run_id", "block", "mini_block", "order", "attempt", "meter_id", "node", "device_model", "power_source",
-    "radio_source", "transport", "direction", "payload_bytes", "offered_rate_mbps", "window_t_start_s",
-    "window_t_end_s", "p_a_w", "p_i_w", "delta_p_w", "u_delta_p_w", "t_a_mbps", "u95_t_a_mbps", "loss_ratio",
-    "achieved_ratio", "ea_j_per_mbit", "ea_reason", "u95_ea_j_per_mbit", "ea_upper_limit_j_per_mbit",
-    "below_resolution", "hollow", "extrapolated_ratio", "p_null_w", "floor_w", "u95_floor_w",
-    "ea_above_floor_j_per_mbit", "u95_ea_above_floor_j_per_mbit", "floor_reason", "tail_energy_j", "grade", "quantity",
-    "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "congestion_control", "generator",
-    "generator_version", "jitter_ms", pacing_keys, "wake_ups_per_message", message_costs,
-    if (nrow(campaign$flows) > 0L) c("flows", "jain_goodput", "jain_demand_met")
-  )
-  if (nrow(campaign$results) == 0L) {
-    return(empty_rows("runs", columns))
-  }
+  columns <- names(schema_columns("runs"))
+  if (nrow(campaign$flows) == 0L) columns <- setdiff(columns, c("flows", "jain_goodput", "jain_demand_met"))
   rows <- campaign$results[usable == TRUE, columns, with = FALSE]
   setorderv(rows, c("mini_block", "attempt", "order", "meter_id"))[]
 }

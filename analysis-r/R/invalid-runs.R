@@ -40,8 +40,7 @@ run_notes <- function(campaign) {
 
 # Power below idle by more than 3 u: too much to be noise, so something else drew power while idle.
 negative_powers <- function(campaign) {
-  rows <- usable_results(campaign$results)
-  if (nrow(rows) > 0L) rows <- rows[delta_p_w < -3 * fcoalesce(u_delta_p_w, 0)]
+  rows <- usable_results(campaign$results)[delta_p_w < -3 * fcoalesce(u_delta_p_w, 0)]
   data.table(
     run_id = as.character(rows$run_id), code = rep("p_a_below_p_i", nrow(rows)),
     detail = sprintf("meter %s: P_A - P_I is %.4g W", rows$meter_id, rows$delta_p_w)

@@ -9,13 +9,12 @@
 #' @return one string, wrapped for a caption.
 #' @noRd
 source_line <- function(campaign, meter_id = NULL, width = 118L) {
-  chosen <- meter_id
-  meters <- if (is.null(chosen)) campaign$meters else campaign$meters[meter_id == chosen]
+  meters <- if (is.null(meter_id)) campaign$meters else of_meter(campaign$meters, meter_id)
   items <- c(
     meters_words(meters, width), paste0("radio_source: ", radio_source(campaign)),
     paste0("campaign: ", plain_text(campaign$name)), commit_words(campaign), generator_words(campaign),
     of_load(campaign, "source_words", function(campaign) NULL)(campaign), campaign$variant,
-    if (is_modelled(campaign, chosen)) "in this model"
+    if (is_modelled(campaign, meter_id)) "in this model"
   )
   wrap_items(items, " \u00b7 ", width)
 }
@@ -69,8 +68,7 @@ meter_words <- function(meter) {
 
 # Whose power a figure shows, for the line under its title.
 meter_title <- function(campaign, meter_id) {
-  chosen <- meter_id
-  meter <- campaign$meters[meter_id == chosen]
+  meter <- of_meter(campaign$meters, meter_id)
   device <- if (!is.na(meter$device_model)) paste0(", device model ", plain_text(meter$device_model, 40L))
   paste0("Power at ", plain_text(meter$node, 40L), device)
 }
@@ -113,8 +111,7 @@ radio_source <- function(campaign) {
 #' Does any of the numbers of this meter (or of any meter) come from a model?
 #' @noRd
 is_modelled <- function(campaign, meter_id = NULL) {
-  chosen <- meter_id
-  meters <- if (is.null(chosen)) campaign$meters else campaign$meters[meter_id == chosen]
+  meters <- if (is.null(meter_id)) campaign$meters else of_meter(campaign$meters, meter_id)
   sources <- unique(c(campaign$results$radio_source, pick_text(campaign$meta, "radio_source")))
   # Whatever is not said to be measured on a real radio counts as modelled; imported results have nobody's model.
   !all(meters$power_source %in% c("measured", "unknown")) ||
@@ -158,6 +155,11 @@ scatter_alone <- "run to run only (metering, model held)"
 with_alt <- function(plot, alt) {
   attr(plot, "netjoule_alt") <- paste(strwrap(alt, 100000L), collapse = " ")
   plot
+}
+
+# What every alt text of a meter's figure ends with; `id` NULL where it is about none.
+alt_end <- function(campaign, id = NULL) {
+  paste0(if (is_modelled(campaign, id)) "In this model. ", if (!is.null(id)) paste0("Meter ", plain_text(id), "."))
 }
 
 figure_alt <- function(plot) attr(plot, "netjoule_alt")

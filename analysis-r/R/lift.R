@@ -123,16 +123,8 @@ lift_intervals <- function(path, contracts, run) {
 }
 
 plan_1_columns <- c(
-  run_id = "character", block = "numeric", mini_block = "numeric", order = "numeric", attempt = "numeric",
-  transport = "character", payload_bytes = "numeric", offered_rate_mbps = "numeric", direction = "character",
-  status = "character", reason = "character"
-)
-
-# Columns of a plan that are factors of flows, where no contract tells more.
-flow_factors <- c(
-  transport = "character", payload_bytes = "numeric", offered_rate_mbps = "numeric", direction = "character",
-  parallel = "numeric", pacing = "character", window_us = "numeric", gso = "logical", congestion_control = "character",
-  profile = "character"
+  "run_id", "block", "mini_block", "order", "attempt", "transport", "payload_bytes", "offered_rate_mbps", "direction",
+  "status", "reason"
 )
 
 #' Runs of a campaign with their factors and status
@@ -142,9 +134,9 @@ flow_factors <- c(
 #'
 #' @param campaign_dir folder of the campaign.
 #' @param meta its campaign.json.
-#' @param contracts folder of the contracts or NA.
+#' @param contracts folder of the contracts.
 #' @return list(rows = data.table with load, kind, arm, the factors, status and reason, in the order of execution,
-#'   problems = data.table(code, detail), arm = name of the factor that is compared).
+#'   problems = data.table(code, detail), arm = name of the factor that is compared, load).
 #' @noRd
 read_plan <- function(campaign_dir, meta, contracts) {
   path <- file.path(campaign_dir, "plan.csv")
@@ -152,14 +144,16 @@ read_plan <- function(campaign_dir, meta, contracts) {
     read <- read_contract_csv(path, "plan_1", contracts)
     kinds <- fifelse(read$rows$transport %in% "null", "control", "work")
     read$rows[, `:=`(load = rep("flow", .N), kind = kinds, arm = transport)]
-    return(c(read, list(arm = "transport")))
+    return(c(read, list(arm = "transport", load = "flow")))
   }
   plan <- read_contract_csv(path, "plan", contracts)
   settled <- read_status(campaign_dir, contracts)
   rows <- in_order_of_execution(plan$rows)
-  factor <- c(pick_text(meta$workload, "arm"), pick_text(load_entry(rows$load[1], contracts), "arm"), "transport")
+  load <- c(rows$load, pick_text(meta$workload, "load"))[1]
+  factor <- c(pick_text(meta$workload, "arm"), pick_text(load_entry(load, contracts), "arm"), "transport")
   factor <- factor[!is.na(factor)][1]
-  rows[, (factor) := arm]
+  of_type <- match.fun(paste0("as.", factor_columns(factor, contracts)))
+  rows[, (factor) := of_type(arm)]
   maker <- pick(meta$workload, "generator", default = "netjoule-traffic")
   rows[, generator := fifelse(kind == "control", "netjoule-traffic", maker)]
   rows[, c("status", "reason") := list("planned", NA_character_)]
@@ -170,7 +164,7 @@ read_plan <- function(campaign_dir, meta, contracts) {
   rows[, latest := max(attempt), by = "mini_block"]
   rows[status == "valid", status := fifelse(attempt < latest, "superseded", "done")]
   rows[, latest := NULL]
-  list(rows = rows[], problems = unique(rbind(plan$problems, settled$problems)), arm = factor)
+  list(rows = rows[], problems = unique(rbind(plan$problems, settled$problems)), arm = factor, load = load)
 }
 
 # A repeat stands at the end of the file, and was run at the end of its block.
@@ -207,7 +201,6 @@ factor_columns <- function(header, contracts) {
     if (length(kind) == 1L && kind %in% names(r_types)) unname(r_types[kind]) else "character"
   }, "")
   types <- stats::setNames(types, vapply(factors, function(one) one$name, ""))
-  types <- c(types, flow_factors[setdiff(names(flow_factors), names(types))])
   others <- setdiff(header, names(types))
   c(types[intersect(header, names(types))], stats::setNames(rep("character", length(others)), others))
 }
@@ -220,10 +213,9 @@ lift_workload <- function(workload) {
   if (!identical(pick_number(workload, "schema_version"), 2) || !identical(pick_text(workload, "load"), "flow")) {
     return(workload)
   }
-  factors <- workload$factors
-  lifted <- with_fields(with_fields(workload, workload$flow), factors[intersect(names(factors), names(flow_factors))])
+  lifted <- with_fields(with_fields(workload, workload$flow), workload$factors)
   lifted$flow <- NULL
-  lifted$transports <- c(as.list(unlist(factors$transport)), if (!isFALSE(workload$control)) "null")
+  lifted$transports <- c(as.list(unlist(workload$factors$transport)), if (!isFALSE(workload$control)) "null")
   lifted$statistics$contrasts <- lapply(pick(workload, "statistics", "contrasts", default = list()), function(one) {
     c(list(transport = one$arm, reference = one$reference), one$at)
   })

@@ -44,7 +44,7 @@ robust_distance <- function(x, least_scale = 0) {
 #' @export
 outlier_runs <- function(campaign) {
   rows <- usable_results(campaign$results)
-  if (nrow(rows) == 0L || all(is.na(rows$ea))) {
+  if (all(is.na(rows$ea))) {
     return(NULL)
   }
   rows[, `:=`(

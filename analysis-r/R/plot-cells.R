@@ -6,8 +6,8 @@
 
 subtitle_words <- function(campaign, meter_id, ...) {
   whose <- if (!is.null(meter_id)) paste0(meter_title(campaign, meter_id), "\n")
-  pacing <- if (!is.null(campaign$variant)) start_sentence("", paste0(campaign$variant, "."))
-  paste0(whose, paste(strwrap(paste(c(pacing, ...), collapse = " "), 102L), collapse = "\n"))
+  variant <- if (!is.null(campaign$variant)) start_sentence("", paste0(campaign$variant, "."))
+  paste0(whose, paste(strwrap(paste(c(variant, ...), collapse = " "), 102L), collapse = "\n"))
 }
 
 # What an unusual point means, said only when there is one.
@@ -197,13 +197,25 @@ sweep_plot <- function(points, facets, x, y, ..., behind = NULL, over = NULL, sc
     scales + netjoule_theme() + labs(...)
 }
 
-# Rows of such panels below each other, whose arms, panels and places are named once.
-stacked_panels <- function(panels) {
+# Panels that stand below each other, whose arms, panels and places are named once.
+named_once <- function(panels) {
   for (i in seq_along(panels)[-1]) {
     panels[[i]] <- panels[[i]] + theme(legend.position = "none", strip.text = element_blank())
   }
   for (i in seq_len(length(panels) - 1L)) panels[[i]] <- panels[[i]] + theme(axis.title.x = element_blank())
-  patchwork::wrap_plots(panels, ncol = 1L)
+  panels
+}
+
+#' Panels below each other under one title
+#'
+#' @param words below the title; `...`: title, and heights of the rows.
+#' @noRd
+stacked_figure <- function(panels, campaign, id, words, title, alt, caption = source_line(campaign, id),
+                           heights = NULL) {
+  plot <- patchwork::wrap_plots(panels, ncol = 1L, heights = heights) + patchwork::plot_annotation(
+    title = title, subtitle = subtitle_words(campaign, id, words), caption = caption, theme = netjoule_theme()
+  )
+  with_alt(plot, alt)
 }
 
 zero_line <- function() geom_hline(yintercept = 0, colour = "grey50", linewidth = 0.4)

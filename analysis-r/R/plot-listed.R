@@ -9,12 +9,14 @@
 listed_figures <- function(campaign, tables, ids) {
   cells <- without_control(tables$energy_summary, campaign)
   listed <- Filter(function(one) pick_text(one, "kind") != "trace", pick(campaign$entry, "figures", default = list()))
+  # E_A is energy per work, where that is in Mb.
+  listed <- lapply(listed, function(one) replace(one, "y", sub("^ea_j_per_mbit$", "energy_per_work_j", one$y)))
   listed <- c(listed, figures_of_all(campaign, cells))
   known <- vapply(listed, function(one) paste(one$kind, one$x, one$y), "")
   listed <- listed[!duplicated(known)]
   figures <- lapply(ids, function(id) {
     lapply(listed, function(one) {
-      plot <- plot_listed(one, cells, campaign, id)
+      plot <- draw_listed(one, listed_parts(one, cells, campaign, id), campaign, id)
       name <- paste(c(one$kind, gsub("_", "-", one$y, fixed = TRUE), if (one$kind != "arms") one$x), collapse = "-")
       name <- gsub("[^A-Za-z0-9-]+", "-", name)
       panels <- if (is.null(plot)) 1L else length(unique(plot$data$panel))
@@ -38,42 +40,59 @@ figures_of_all <- function(campaign, cells) {
   )
 }
 
-#' One figure of cells: y over x by arm, a panel for each combination of the other factors
+#' A figure of cells that an entry lists
 #'
-#' @param one entry of `figures` in loads.json; of facets `panel` is the rows and `colour` the columns of panels.
-#' @param cells of energy_summary(), without the control arm.
-#' @return a ggplot with alt text, or NULL where the campaign has no such column or no value.
+#' @param one entry of `figures` in loads.json.
+#' @param parts what is drawn of it: points, facets, x and y (axes), words (below the title), alt, and layers behind and
+#'   over those of the cells; NULL for no figure.
+#' @param id of a meter, NULL where it is about none.
+#' @return a ggplot with alt text, or NULL.
 #' @noRd
-plot_listed <- function(one, cells, campaign, id) {
+draw_listed <- function(one, parts, campaign, id) {
+  if (is.null(parts)) {
+    return(NULL)
+  }
+  plot <- sweep_plot(
+    parts$points, parts$facets, parts$x, parts$y,
+    behind = parts$behind, over = parts$over, title = plain_text(one$title, 100L),
+    subtitle = subtitle_words(campaign, id, parts$words), caption = source_line(campaign, id)
+  )
+  with_alt(plot, parts$alt)
+}
+
+#' What is drawn of an entry for any load: y over x by arm, a panel for each combination of the other factors
+#'
+#' @param one entry; of facets `panel` is the rows and `colour` the columns of panels.
+#' @param cells of energy_summary(), without the control arm.
+#' @return parts of draw_listed(), NULL where the campaign has no such column or no value.
+#' @noRd
+listed_parts <- function(one, cells, campaign, id) {
   rows <- cells[meter_id == id]
   if (!all(c(one$x, one$y) %in% names(rows)) || all(is.na(rows[[one$y]]))) {
     return(NULL)
   }
-  points <- listed_points(one, rows, campaign)
-  drawn <- settle_lows(spread_arms(hide_unplottable(points)))
-  numeric <- is.numeric(rows[[one$x]])
-  x <- if (numeric) {
-    place_axis(drawn$at, factor_label(campaign, one$x))
+  drawn <- settle_lows(spread_arms(hide_unplottable(listed_points(one, rows, campaign))))
+  across <- factor_label(campaign, one$x)
+  x <- if (is.numeric(rows[[one$x]])) {
+    place_axis(drawn$at, across)
   } else {
     names <- levels(place_of(one$x, rows, campaign))
     scale_x_continuous(
-      name = factor_label(campaign, one$x), breaks = seq_along(names), labels = arm_label(names),
-      limits = c(0.5, length(names) + 0.5)
+      name = across, breaks = seq_along(names), labels = arm_label(names), limits = c(0.5, length(names) + 0.5)
     )
   }
   label <- value_label(campaign, one$y)
-  title <- plain_text(one$title, 100L)
-  plot <- sweep_plot(
-    drawn, listed_facets(one, drawn), x, value_axis(drawn$value, label, attr(drawn, "foot")),
-    title = title, subtitle = subtitle_words(campaign, id, interval_words(campaign, id, rows$n), point_words(drawn)),
-    caption = source_line(campaign, id)
+  list(
+    points = drawn, facets = listed_facets(one, drawn), x = x, y = value_axis(drawn$value, label, attr(drawn, "foot")),
+    words = c(
+      interval_words(campaign, id, rows$n), paste0("Colours: ", factor_label(campaign, campaign$arm), "."),
+      point_words(drawn)
+    ), alt = paste0(
+      plain_text(one$title, 100L), ": ", label, " by ", across, " for ",
+      paste(arm_label(levels(droplevels(drawn$arm))), collapse = ", "), ". Values: ",
+      span_words(stats::na.omit(rows[[one$y]])), ". ", alt_end(campaign, id)
+    )
   )
-  with_alt(plot, paste0(
-    title, ": ", label, " by ", factor_label(campaign, one$x), " for ",
-    paste(arm_label(levels(droplevels(drawn$arm))), collapse = ", "), ". Values: ",
-    span_words(stats::na.omit(rows[[one$y]])), ". ",
-    if (is_modelled(campaign, id)) "In this model. ", "Meter ", plain_text(id), "."
-  ))
 }
 
 listed_points <- function(one, rows, campaign) {
@@ -122,9 +141,11 @@ listed_facets <- function(one, points) {
 }
 
 # Names of factors and values, with their units, by the contracts.
-factor_label <- function(campaign, name) {
+factor_label <- function(campaign, name) labelled(factor_entry(campaign, name), name)
+
+factor_entry <- function(campaign, name) {
   listed <- pick(read_contract_json("factors.json", contracts = campaign$contracts), "factors", default = list())
-  labelled(Find(function(one) identical(pick_text(one, "name"), name), listed), name)
+  Find(function(one) identical(pick_text(one, "name"), name), listed)
 }
 
 value_label <- function(campaign, name) {

@@ -143,6 +143,6 @@ alt_order <- function(rows, trend, sessions, campaign, meter_id) {
     "Deviation of E_A from the mean of its cell in the order of the campaign, ", nrow(rows), " runs, from ",
     short(min(rows$deviation_percent)), " to ", short(max(rows$deviation_percent)), " %. ",
     paste(c(trend_words(trend), sessions_short(trend, sessions)), collapse = " "), " ",
-    if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
+    alt_end(campaign, meter_id)
   )
 }

@@ -23,36 +23,31 @@ most_large_points <- 300
 #' plot_power(power_trace(campaign), summary, campaign, meter)
 #' @export
 plot_power <- function(trace, summary, campaign, meter_id) {
-  chosen <- meter_id
-  runs <- power_runs(campaign, chosen)
+  runs <- power_runs(campaign, meter_id)
   if (nrow(runs) == 0L) {
     return(NULL)
   }
-  trace <- trace[meter_id == chosen]
+  trace <- of_meter(trace, meter_id)
   several <- nrow(runs) > most_drawn_runs
   panels <- list(
     if (several) power_by_mini_block(runs) else power_by_run(runs, campaign),
     if (nrow(trace) > 0L) power_detail(trace, runs, campaign)
   )
   panels <- panels[lengths(panels) > 0L]
-  plot <- patchwork::wrap_plots(panels, ncol = 1L) + patchwork::plot_annotation(
-    title = "Power while sending (P_A) and idle (P_I) over the campaign",
-    subtitle = subtitle_words(
-      campaign, chosen, if (several) "Bars: from least to greatest P_A of a mini-block;" else "Points: P_A of a run;",
-      if (idle_of_model(runs, campaign, chosen)) "line: P_I, constant in this model." else "line: P_I.",
-      if (nrow(trace) > 0L) "Below: the readings of one mini-block."
-    ),
-    caption = source_line_with(campaign, chosen, summary), theme = netjoule_theme()
+  words <- c(
+    if (several) "Bars: from least to greatest P_A of a mini-block;" else "Points: P_A of a run;",
+    if (idle_of_model(runs, campaign, meter_id)) "line: P_I, constant in this model." else "line: P_I.",
+    if (nrow(trace) > 0L) "Below: the readings of one mini-block."
   )
-  with_alt(plot, alt_power(runs, trace, campaign, chosen))
+  stacked_figure(
+    panels, campaign, meter_id, words, "Power while sending (P_A) and idle (P_I) over the campaign",
+    alt_power(runs, trace, campaign, meter_id), source_line_with(campaign, meter_id, summary)
+  )
 }
 
 # One row per run that counts, in time order; hours, minutes or seconds by how long the campaign took.
 power_runs <- function(campaign, id) {
   rows <- usable_results(campaign$results)
-  if (nrow(rows) == 0L) {
-    return(rows)
-  }
   rows <- rows[meter_id == id & !is.na(p_a_w) & !is.na(window_t_start_s)]
   rows[, t_s := (window_t_start_s + window_t_end_s) / 2]
   rows[, `:=`(arm = arm_factor(campaign, arm), session = session_of(t_s, campaign))]
@@ -200,6 +195,6 @@ alt_power <- function(runs, trace, campaign, meter_id) {
         " with idle and measure windows shaded, P_A of each run and the line of P_I between its idle windows. "
       )
     },
-    if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
+    alt_end(campaign, meter_id)
   )
 }

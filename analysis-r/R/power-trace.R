@@ -28,7 +28,8 @@ trace_columns <- c(
 #' @export
 power_trace <- function(campaign) {
   traces <- lapply(split(campaign$meters, by = "meter_id"), function(meter) trace_of_meter(campaign, meter))
-  rbindlist(c(list(empty_rows("power_trace", c(trace_columns, campaign$arm))), traces))
+  types <- c(schema_columns("power_trace"), factor_columns(campaign$arm, campaign$contracts))
+  rbindlist(c(list(empty_rows(types[c(trace_columns, campaign$arm)])), traces))
 }
 
 trace_of_meter <- function(campaign, meter) {
@@ -39,13 +40,14 @@ trace_of_meter <- function(campaign, meter) {
   runs <- campaign$runs[run_id %in% shown$run_id]
   spans <- trace_windows(runs)
   delay_s <- meter$lag_s + if (meter$semantics == "interval_mean") meter$update_interval_s / 2 else 0
-  readings <- read_meter_span(
-    campaign, meter$meter_id, min(spans$from_s) + delay_s, max(spans$to_s) + delay_s
-  )[flag == "" & !is.na(power_w)]
+  if (!file.exists(file.path(campaign$dir, "meters", paste0(meter$meter_id, ".csv")))) {
+    return(NULL)
+  }
+  readings <- read_meter(campaign, meter$meter_id)[, t_s := t_s - delay_s]
+  readings <- readings[t_s >= min(spans$from_s) & t_s <= max(spans$to_s) & flag == "" & !is.na(power_w)]
   if (nrow(readings) == 0L) {
     return(NULL)
   }
-  readings[, t_s := t_s - delay_s]
   trace <- label_windows(thinned(readings, most_trace_points), spans)
   first <- shown[1]
   for (column in c(meter_keys, "mini_block", "attempt")) {
@@ -57,9 +59,6 @@ trace_of_meter <- function(campaign, meter) {
 # Results of the mini-block to show at a meter; NULL when none can be shown.
 shown_mini_block <- function(campaign, id) {
   rows <- usable_results(campaign$results)
-  if (nrow(rows) == 0L) {
-    return(NULL)
-  }
   runs <- campaign$runs
   whole <- runs$run_id[!is.na(runs$idle_before_start_s) & !is.na(runs$idle_after_end_s) & !is.na(runs$measure_end_s)]
   rows <- rows[meter_id == id & run_id %in% whole & !is.na(p_a_w)]

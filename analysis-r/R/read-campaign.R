@@ -31,11 +31,11 @@ read_campaign <- function(campaign_dir, contracts = contracts_dir(), cache = NUL
   assert_path_ids(plan$rows$run_id, "The run id")
   assert_unique_runs(plan$rows, campaign_dir)
   assert_whole_plan(plan$rows, campaign_dir)
-  meters <- passport_rows(meta)
-  assert_path_ids(meters$meter_id, "The meter id")
-  load <- if (nrow(plan$rows) > 0L) plan$rows$load[1] else "flow"
+  load <- plan$load
   finished <- plan$rows[status %in% c("done", "invalid", "superseded"), c("run_id", "load", "kind"), with = FALSE]
   read <- read_runs(campaign_dir, finished, contracts, cache)
+  meters <- passport_rows(meta, read$results)
+  assert_path_ids(meters$meter_id, "The meter id")
   runs <- join_runs(plan$rows, read$runs, load)
   entry <- load_entry(load, contracts)
   factors <- cell_factors(plan$rows, plan$arm, load, contracts)
@@ -82,8 +82,7 @@ assert_unique_runs <- function(plan, campaign_dir) {
 
 # A run that does not say what it is would fall out of every table without a word.
 assert_whole_plan <- function(plan, campaign_dir) {
-  needed <- if (all(plan$load %in% "flow")) names(needed_columns$plan_1) else names(needed_columns$plan)
-  for (column in setdiff(needed, "reason")) {
+  for (column in setdiff(union(intersect(plan_1_columns, names(plan)), needed_columns$plan), "reason")) {
     empty <- which(is.na(plan[[column]]))
     if (length(empty) > 0L) {
       abort_invalid_data(
@@ -102,15 +101,21 @@ passport_numbers <- c("update_interval_s", "lag_s", "counter_modulus_j")
 # A lag that a sync pulse gave takes the place of the passport's from this confidence on.
 least_confidence <- 0.9
 
-passport_rows <- function(meta) {
-  rows <- lapply(pick(meta, "meters", default = list()), function(passport) {
-    as.data.table(c(
-      stats::setNames(lapply(passport_text, function(name) pick_text(passport, name)), passport_text),
-      stats::setNames(lapply(passport_numbers, function(name) pick_number(passport, name)), passport_numbers),
-      list(emulated = pick_flag(passport, "emulated"))
-    ))
-  })
+passport_row <- function(passport) {
+  as.data.table(c(
+    pick_texts(passport, passport_text), pick_numbers(passport, passport_numbers),
+    list(emulated = pick_flag(passport, "emulated"))
+  ))
+}
+
+passport_rows <- function(meta, results) {
+  rows <- lapply(pick(meta, "meters", default = list()), passport_row)
   rows <- rbindlist(rows)
+  # A model's own terms need no meter: what its results say of themselves stands for one, and none has a log.
+  if (nrow(rows) == 0L && NROW(results) > 0L) {
+    modelled <- unique(results[power_source %in% "modelled", intersect(passport_text, names(results)), with = FALSE])
+    rows <- rbind(passport_row(list())[0], modelled, fill = TRUE)[, lag_s := 0]
+  }
   if (nrow(rows) == 0L) {
     abort_invalid_data("campaign.json names no meter: no session of this campaign has started a meter yet.")
   }
@@ -118,7 +123,8 @@ passport_rows <- function(meta) {
   rows[is.na(quantity), quantity := "active_power"]
   rows <- with_measured_lags(rows, pick(meta, "alignment", default = list()))
   # Imported results have no power: what stands for their meter has no update interval.
-  unready <- rows[(is.na(update_interval_s) & !power_source %in% "unknown") | is.na(lag_s), meter_id]
+  logged <- length(pick(meta, "meters", default = list())) > 0L
+  unready <- rows[(is.na(update_interval_s) & !power_source %in% "unknown" & logged) | is.na(lag_s), meter_id]
   if (length(unready) > 0L) {
     abort_invalid_data("The passport of meter ", unready[1], " in campaign.json lacks update_interval_s or lag_s.")
   }
@@ -151,14 +157,14 @@ join_runs <- function(plan, rows, load) {
 
 # Results with the cell of their run; device and source labels fall back on the meter's passport.
 join_results <- function(runs, rows, meters, entry, factors) {
-  if (nrow(rows) == 0L || nrow(runs) == 0L) {
-    return(data.table())
-  }
+  # Without a result the table has its columns all the same.
+  if (nrow(rows) == 0L) rows <- rbindlist(result_rows("", list(nodes = list(list()))))[0]
   for (column in c("device_model", "device_form")) {
     missing <- is.na(rows[[column]])
     set(rows, which(missing), column, meters[[column]][match(rows$meter_id[missing], meters$meter_id)])
   }
-  own <- of_load(list(load = entry$name), "run_columns", intersect(measure_names(list(entry = entry)), names(runs)))
+  measured <- intersect(measure_names(list(entry = entry)), names(runs))
+  own <- of_load(list(load = entry$name, arm = factors[1]), "run_columns", measured)
   cell <- unique(c("run_id", "block", "mini_block", "order", "attempt", "kind", "arm", factors, "usable", own))
   # A plan without the column is a problem that is named, not the end.
   if (!"generator" %in% names(runs)) runs <- copy(runs)[, generator := NA_character_]

@@ -153,10 +153,10 @@ result_rows <- function(run_id, result) {
         t_a_mbps = pick_number(if (own) node else result, "t_a_mbps"),
         u95_t_a_mbps = if (own) NA_real_ else pick_number(result, "u95_t_a_mbps")
       ),
-      stats::setNames(lapply(node_text, function(name) pick_text(node, name)), node_text),
-      stats::setNames(lapply(node_numbers, function(name) pick_number(node, name)), node_numbers),
-      stats::setNames(lapply(floor_numbers, function(name) pick_number(node, "floor", name)), floor_numbers),
-      stats::setNames(lapply(energy_numbers, function(name) pick_number(node, name)), energy_numbers),
+      pick_texts(node, node_text),
+      pick_numbers(node, node_numbers),
+      pick_numbers(node, floor_numbers, "floor"),
+      pick_numbers(node, energy_numbers),
       list(
         u95_gain = pick_number(node, "u95_components", "gain"),
         floor_run_id = pick_text(node, "floor", "run_id"), floor_reason = pick_text(node, "floor", "reason"),

@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Columns without which the analysis cannot be done. The Table Schemas may ask
-# for more; their types win, and what else they ask for is reported when absent.
+# Columns without which the analysis cannot be done. What else the Table Schemas ask for is reported when absent.
 needed_columns <- list(
-  plan = c(
-    run_id = "character", block = "numeric", mini_block = "numeric", order = "numeric", attempt = "numeric",
-    load = "character", kind = "character", arm = "character"
-  ),
-  status = c(run_id = "character", owner_token = "numeric", status = "character", reason = "character"),
+  plan = c("run_id", "block", "mini_block", "order", "attempt", "load", "kind", "arm"),
+  status = c("run_id", "owner_token", "status", "reason"),
   plan_1 = plan_1_columns,
-  meters = c(t_s = "numeric", power_w = "numeric", flag = "character"),
-  intervals = c(part = "character", t_start_s = "numeric", t_end_s = "numeric", work = "numeric"),
-  intervals_1 = c(end = "character", t_start_s = "numeric", t_end_s = "numeric", bytes = "numeric"),
-  radio = c(
-    t_s = "numeric", phy_rate_mbps = "numeric", mcs = "numeric", streams = "numeric", width_mhz = "numeric",
-    guard_interval_ns = "numeric"
-  )
+  meters = c("t_s", "power_w", "flag"),
+  intervals = c("part", "t_start_s", "t_end_s", "work"),
+  intervals_1 = c("end", "t_start_s", "t_end_s", "bytes"),
+  radio = c("t_s", "phy_rate_mbps", "mcs", "streams", "width_mhz", "guard_interval_ns")
 )
 
 #' Read a CSV of the campaign by its contract
@@ -25,7 +18,7 @@ needed_columns <- list(
 #'
 #' @param path file.
 #' @param table contract: plan, plan_1, status, meters, intervals, radio.
-#' @param contracts folder of the contracts or NA.
+#' @param contracts folder of the contracts.
 #' @param columns of these alone the rows are made, where the file has them: a log of 18 million readings fills
 #'   2 GB with all its columns. NULL takes every column of the contract.
 #' @return list(rows = data.table, problems = data.table(code, detail)).
@@ -37,22 +30,20 @@ read_contract_csv <- function(path, table, contracts = contracts_dir(), columns 
   if (dir.exists(path)) {
     abort_invalid_data("The file ", path, " is a folder: run netjoule check on the campaign.")
   }
-  needed <- needed_columns[[table]]
   header <- csv_header(path)
-  absent <- setdiff(names(needed), header)
+  absent <- setdiff(needed_columns[[table]], header)
   if (length(absent) > 0L) {
     abort_invalid_data(
       "The file ", path, " lacks the column", if (length(absent) > 1L) "s", " ", paste(absent, collapse = ", "),
       ": it was not written by this version of netjoule or was edited; run netjoule check on the campaign."
     )
   }
-  schema <- schema_columns(table, contracts)
+  types <- schema_columns(table, contracts)
   problems <- list()
-  wanting <- setdiff(names(schema), c(header, younger_columns(table, contracts)))
+  wanting <- setdiff(names(types), c(header, younger_columns(table, contracts)))
   if (length(wanting) > 0L) {
     problems <- list(list(code = "column_missing", detail = paste0(basename(path), ": ", toString(wanting))))
   }
-  types <- c(schema, needed[setdiff(names(needed), names(schema))])
   if (table == "plan") types <- c(types, factor_columns(setdiff(header, names(types)), contracts))
   types <- types[intersect(header, names(types))]
   if (!is.null(columns)) types <- types[names(types) %in% columns]

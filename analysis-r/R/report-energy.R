@@ -41,11 +41,11 @@ energy_sentences <- function(campaign, tables) {
     ends <- rows[unique(c(which.min(energy_per_work_j), which.max(energy_per_work_j)))]
     ends[, arm := get(campaign$arm)]
     amounts <- interval_words_of(ends, "energy_per_work_j", " J")
-    start_sentence("", paste0(
-      if (is_modelled(campaign, id)) "in this model, ", "a ", unit, " cost ", if (nrow(ends) > 1L) "from ",
+    model_sentence(
+      campaign, id, "a ", unit, " cost ", if (nrow(ends) > 1L) "from ",
       paste0(amounts, " (", arm_and_cell(campaign, ends), ")", collapse = " to "), " above idle, at meter ",
       plain_text(id, 40L), "."
-    ))
+    )
   }, "", USE.NAMES = FALSE)
 }
 
@@ -55,7 +55,7 @@ arms_sentence <- function(campaign) {
   label <- pick_text(campaign$entry, "label")
   paste0(
     plain_text(label), ": ", length(arms), " ", plural("arm", length(arms)), " (",
-    paste(arm_label(utils::head(arms, 12L)), collapse = ", "), ") in ", cell_words(max(1L, cells)), "."
+    paste(arm_names(campaign, utils::head(arms, 12L)), collapse = ", "), ") in ", cell_words(max(1L, cells)), "."
   )
 }
 
@@ -64,7 +64,7 @@ energy_shown_tables <- function() {
     energy_summary = shown_table("Energy by arm and cell", energy_cells_html, TRUE),
     arm_contrasts = shown_table("Arms over all cells", arm_contrasts_html),
     ea_drift = shown_table("Drift over the campaign", drift_html),
-    ea_drift_sessions = shown_table("Drift by session", sessions_html),
+    ea_drift_sessions = shown_table("Drift by session", drift_html),
     outliers = shown_table("Flagged runs", outliers_html),
     energy_runs = shown_table("Every run that counts", energy_runs_html)
   )
@@ -83,34 +83,30 @@ interval_words_of <- function(rows, name, unit = "") {
 }
 
 energy_cells_html <- function(rows, source) {
-  shown <- copy(rows)
-  with_interval <- sub("_ci95_low$", "", grep("_ci95_low$", names(rows), value = TRUE))
-  for (name in with_interval) set(shown, j = name, value = interval_words_of(rows, name))
-  measures <- setdiff(with_interval, names(energy_columns))
-  html_table(shown, c(
-    naming_columns(rows, "kind"), blocks = "n", "J per work" = "energy_per_work_j", "u95 J" = "u95_energy_per_work_j",
-    filled(shown, c(
+  of_load <- setdiff(sub("_ci95_low$", "", grep("_ci95_low$", names(rows), value = TRUE)), names(energy_columns))
+  measured <- stats::setNames(sprintf("%s ~ %s_ci95", of_load, of_load), gsub("_", " ", of_load, fixed = TRUE))
+  html_table(rows, c(
+    naming_columns(rows, "kind"), blocks = "n", "J per work" = "energy_per_work_j ~ energy_per_work_j_ci95",
+    "u95 J" = "u95_energy_per_work_j", filled(rows, c(
       "upper limit J" = "upper_limit_energy_per_work_j", "above floor J" = "energy_per_work_above_floor_j"
     )),
-    "E_d J" = "e_d_j", "u95 E_d J" = "u95_e_d_j", "E_t J" = "e_t_j", filled(shown, c(
-      "tail J" = "tail_energy_j", "window s" = "window_s", work = "work",
-      stats::setNames(measures, gsub("_", " ", measures, fixed = TRUE)), "P_A W" = "p_a_w", "P_I W" = "p_i_w",
-      grade = "grades"
+    "E_d J" = "e_d_j ~ e_d_j_ci95", "u95 E_d J" = "u95_e_d_j", "E_t J" = "e_t_j ~ e_t_j_ci95", filled(rows, c(
+      "tail J" = "tail_energy_j ~ tail_energy_j_ci95", "window s" = "window_s ~ window_s_ci95",
+      work = "work ~ work_ci95", measured, "P_A W" = "p_a_w", "P_I W" = "p_i_w", grade = "grades"
     ))
   ), paste("Energy per arm and cell; intervals over blocks, uncorrected: exploratory.", source))
 }
 
 arm_contrasts_html <- function(rows, source) {
-  shown <- data.table(
-    pair = paste(arm_label(rows$arm), "against", arm_label(rows$reference)), meter = rows$meter_id,
-    part = ifelse(rows$in_family, "main comparison", "exploratory"), blocks = rows$blocks_n, cells = rows$cells_n,
-    percent = range_words(rows$difference_percent, rows$difference_ci95_low, rows$difference_ci95_high),
-    p_holm = rows$p_holm,
-    watts = range_words(rows$difference_p_a_w, rows$difference_p_a_ci95_low, rows$difference_p_a_ci95_high)
-  )
+  shown <- copy(rows)[, `:=`(
+    pair = paste(arm_label(arm), "against", arm_label(reference)),
+    part = ifelse(in_family, "main comparison", "exploratory")
+  )]
   html_table(shown, c(
-    compared = "pair", meter = "meter", part = "part", blocks = "blocks", cells = "cells", "energy, more %" = "percent",
-    filled(shown, c("p after Holm" = "p_holm", "P_A more, W (cells below resolution)" = "watts"))
+    compared = "pair", meter = "meter_id", part = "part", blocks = "blocks_n", cells = "cells_n",
+    "energy, more %" = "difference_percent ~ difference_ci95", filled(shown, c(
+      "p after Holm" = "p_holm", "P_A more, W (cells below resolution)" = "difference_p_a_w ~ difference_p_a_ci95"
+    ))
   ), paste("Arms over all cells; +: more energy per work than the reference.", source))
 }
 

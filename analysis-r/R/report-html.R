@@ -42,16 +42,18 @@ escaped <- function(text) htmltools::htmlEscape(enc2utf8(text))
 #'
 #' @param rows data.table; beyond `most_rows` the rest is named, not shown.
 #' @param columns named character vector, heading -> column; values are shown with
-#'   three significant digits, missing ones as a dash. The first column names the row.
+#'   three significant digits, missing ones as a dash. The first column names the row. "x ~ y": x with its interval,
+#'   from y_low to y_high; "x ~! y": nothing where there is no interval.
 #' @param caption line over the table; its first sentence names the table to a screen reader.
 #' @param long columns of long text, which may break.
 #' @param csv file that holds all rows.
 #' @noRd
 html_table <- function(rows, columns, caption = NULL, long = character(), csv = "tables/*.csv") {
   shown <- utils::head(rows, most_rows)
-  texts <- lapply(columns, function(column) cell_text(shown[[column]]))
+  values <- lapply(columns, column_values, shown)
+  texts <- lapply(values, cell_text)
   classes <- vapply(seq_along(columns), function(i) {
-    cell_class(texts[[i]], is.numeric(shown[[columns[i]]]), columns[i] %in% long)
+    cell_class(texts[[i]], is.numeric(values[[i]]), columns[i] %in% long)
   }, "")
   # What is set to the right is numbers, and no name that a reader may want to copy.
   texts <- Map(function(text, class) if (class == "") true_minus(text) else text, texts, classes)
@@ -72,6 +74,17 @@ html_table <- function(rows, columns, caption = NULL, long = character(), csv = 
     ),
     left_out_words(nrow(rows) - nrow(shown), csv)
   )
+}
+
+column_values <- function(column, rows) {
+  parts <- strsplit(column, " ~!? ")[[1]]
+  value <- rows[[parts[1]]]
+  if (length(parts) == 1L) {
+    return(value)
+  }
+  low <- rows[[paste0(parts[2], "_low")]]
+  if (grepl("~!", column, fixed = TRUE)) value <- fifelse(is.na(low), NA_real_, value)
+  range_words(value, low, rows[[paste0(parts[2], "_high")]])
 }
 
 # What each column is called where a row is a card (report.css).

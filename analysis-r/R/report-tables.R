@@ -123,16 +123,16 @@ meter_source <- function(campaign, id) {
 }
 
 drift_html <- function(rows, source) {
-  shown <- data.table(
-    quantity = rows$quantity, meter = rows$meter_id, mini_blocks = rows$mini_blocks_n, span = rows$span_s / 60,
-    change = range_words(rows$change_percent, rows$change_ci95_low, rows$change_ci95_high),
-    trend = range_words(rows$trend_percent_per_hour, rows$trend_ci95_low, rows$trend_ci95_high),
-    verdict = gsub("_", " ", rows$verdict, fixed = TRUE)
-  )
+  shown <- copy(rows)[, `:=`(span = span_s / 60, verdict = spaced(verdict))]
   html_table(shown, c(
-    quantity = "quantity", meter = "meter", "mini-blocks" = "mini_blocks", "span min" = "span",
-    "change %" = "change", "% per hour" = "trend", verdict = "verdict"
-  ), paste("Trend over the campaign.", source))
+    quantity = "quantity", meter = "meter_id", filled(shown, c(session = "session")), "mini-blocks" = "mini_blocks_n",
+    "span min" = "span", filled(shown, c("mean %" = "mean_percent")), "change %" = "change_percent ~ change_ci95",
+    if (!"session" %in% names(shown)) c("% per hour" = "trend_percent_per_hour ~ trend_ci95"), verdict = "verdict"
+  ), paste(if ("session" %in% names(shown)) {
+    "Deviation from the means of cells, and its change within each session."
+  } else {
+    "Trend over the campaign."
+  }, source))
 }
 
 outliers_html <- function(rows, source) {

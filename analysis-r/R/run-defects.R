@@ -17,23 +17,6 @@ run_defects <- function(doc) {
   }), recursive = FALSE)
 }
 
-#' Defects of a flow's report
-#'
-#' Generators differ in what they can tell: only that a sender is told of, and numbers that are read, are asked for.
-#'
-#' @noRd
-flow_defects <- function(doc) {
-  sender <- doc[["sender"]]
-  if (!is.list(sender) || is.null(names(sender))) {
-    return(list(list(code = "half_written_run", detail = "lacks sender")))
-  }
-  c(
-    bad_numbers(sender, c("messages_scheduled", "messages_sent", "cpu_s", "start_ns", "end_ns"), "sender"),
-    bad_numbers(doc[["pacing"]], "wake_ups", "pacing"),
-    bad_numbers(doc[["receiver"]], "bytes_received_unique", "receiver")
-  )
-}
-
 #' Defects of result.json
 #' @noRd
 result_defects <- function(doc) {

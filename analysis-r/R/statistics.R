@@ -74,21 +74,13 @@ tests_of <- function(d, context, tested) {
 as_percent <- function(log_ratio) 100 * expm1(log_ratio)
 
 ratio_interval <- function(d) {
-  interval <- mean_interval(d)
-  list(
-    difference_percent = as_percent(interval$mean), difference_ci95_low = as_percent(interval$low),
-    difference_ci95_high = as_percent(interval$high)
-  )
+  lapply(interval_columns(d, "difference_percent", "difference"), as_percent)
 }
 
 # Mean over blocks that all have the same loads, as of the ratio.
 power_difference <- function(pairs) {
   grid <- complete_grid(pair_grid(pairs, pairs$p_a_w - pairs$p_a_w_ref))
-  interval <- mean_interval(rowMeans(grid))
-  list(
-    loads_by_p_a_n = ncol(grid), difference_p_a_w = interval$mean, difference_p_a_ci95_low = interval$low,
-    difference_p_a_ci95_high = interval$high
-  )
+  c(list(places_n = ncol(grid)), interval_columns(rowMeans(grid), "difference_p_a_w", "difference_p_a"))
 }
 
 #' Tests of the family: what can be reached, Holm, verdicts

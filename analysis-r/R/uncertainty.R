@@ -20,7 +20,7 @@
 #' @noRd
 ea_uncertainty <- function(campaign, model = NULL) {
   rows <- usable_results(campaign$results)
-  if (nrow(rows) == 0L || all(is.na(rows$ea))) {
+  if (all(is.na(rows$ea))) {
     return(NULL)
   }
   rows <- without_control(rows, campaign)[!is.na(ea)]
@@ -31,7 +31,7 @@ ea_uncertainty <- function(campaign, model = NULL) {
 }
 
 cell_uncertainty <- function(rows, model, seed) {
-  per_block <- rows[, list(value = mean(ea)), by = block_key]$value
+  per_block <- block_means(rows, rows$ea)
   runs <- mean_interval(per_block)
   meter <- mean_or_na(rows$u95_ea_j_per_mbit)
   shifts <- cell_shifts(rows, model)
@@ -55,7 +55,7 @@ cell_shifts <- function(rows, model) {
     return(NULL)
   }
   moved <- model$watts[place, , drop = FALSE] / rows$t_a_mbps
-  of_blocks <- rowsum(moved, rows$block_key) / as.vector(table(rows$block_key))
+  of_blocks <- rowsum(moved, rows$block) / as.vector(table(rows$block))
   as.vector(colMeans(of_blocks) %*% model$draws)
 }
 

@@ -8,6 +8,11 @@ start_sentence <- function(model, text) {
   if (nzchar(model)) paste0(model, text) else paste0(toupper(substr(text, 1L, 1L)), substring(text, 2L))
 }
 
+# A sentence about a meter; of a modelled one it says so.
+model_sentence <- function(campaign, id, ...) {
+  start_sentence(if (is_modelled(campaign, id)) "In this model, " else "", paste0(...))
+}
+
 tolower_first <- function(text) paste0(tolower(substr(text, 1L, 1L)), substring(text, 2L))
 
 sentence_list <- function(sentences) tag$ul(lapply(prose(without_codes(sentences)), tag$li))
@@ -22,18 +27,23 @@ without_codes <- function(text) gsub(" \\(floor_[a-z_]+\\)", "", text)
 #' @noRd
 side_words <- function(percent, low, high, than = "") {
   if (is.na(low)) {
-    return(sprintf("%s %% %s%s, in a single block", short(abs(percent)), more_or_less(percent), than))
+    return(paste0(percent_words(short(abs(percent)), percent), than, ", in a single block"))
   }
   size <- sub("^-", "", same_decimals(percent, low, high))
   if (low * high <= 0) {
     sprintf(
-      "between %s %% less and %s %% more%s (mean %s %% %s)", size[2], size[3], than, size[1], more_or_less(percent)
+      "between %s %% less and %s %% more%s (mean %s)", size[2], size[3], than, percent_words(size[1], percent)
     )
   } else {
     ends <- unique(if (low > 0) size[2:3] else size[3:2])
     centre <- if (length(ends) > 1L) sprintf(" (mean %s %%)", size[1]) else ""
     paste0(paste(ends, collapse = " to "), " % ", more_or_less(percent), than, centre)
   }
+}
+
+# "12 % less"; what is nothing is on neither side.
+percent_words <- function(size, difference) {
+  if (size == "0") "no difference" else paste(size, "%", more_or_less(difference))
 }
 
 # The one sign of every difference, in words.
@@ -85,9 +95,8 @@ drift_sentences <- function(campaign, drift, sessions = NULL) {
     rows <- drift[meter_id == id]
     parts <- vapply(seq_len(nrow(rows)), function(i) drift_part(rows[i], sessions), "")
     clock <- time_unit(max(rows$span_s))
-    model <- if (is_modelled(campaign, id)) "in this model, " else ""
     paste0(
-      start_sentence("", paste0(model, "from the first to the last run (")),
+      model_sentence(campaign, id, "from the first to the last run ("),
       number_text(signif(max(rows$span_s) / clock$seconds, 3)), " ", clock$name, if (several) paste0(", meter ", id),
       ") ", paste(parts, collapse = "; "), "."
     )
@@ -163,8 +172,23 @@ span_of <- function(low, high) ifelse(is.na(low), NA_character_, paste(number_te
 
 # Columns that the rows have and that have something in any row: on a phone an empty one only takes room.
 filled <- function(rows, columns) {
-  columns <- columns[columns %in% names(rows)]
-  columns[vapply(columns, function(column) any(!is.na(rows[[column]]) & rows[[column]] != ""), NA)]
+  columns[vapply(columns, function(column) {
+    parts <- strsplit(column, " ~!? ")[[1]]
+    values <- rows[[if (grepl("~!", column, fixed = TRUE)) paste0(parts[2], "_low") else parts[1]]]
+    any(!is.na(values) & values != "")
+  }, NA)]
+}
+
+# Codes as words.
+spaced <- function(codes) gsub("_", " ", gsub(";", ", ", codes, fixed = TRUE), fixed = TRUE)
+
+# A count that is said only where there is one.
+count_cell <- function(count) ifelse(count > 0L, count, NA_integer_)
+
+# "2.1 to 30", "30" or "unknown".
+short_span <- function(values, unit = "") {
+  values <- values[is.finite(values)]
+  if (length(values) == 0L) "unknown" else paste0(paste(short(unique(range(values))), collapse = " to "), unit)
 }
 
 plural <- function(word, count) if (count == 1L) word else paste0(word, "s")

@@ -28,3 +28,6 @@ schema_defects <- function(doc, schema, where = "") {
     seq_along(unknown)
   ], deeper)
 }
+
+# Columns that every campaign's table has.
+columns_of <- function(table) setdiff(names(schema_columns(table)), some_columns)

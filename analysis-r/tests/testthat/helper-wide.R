@@ -78,7 +78,7 @@ wide_phy <- function(transports, payload_bytes, offered_rate_mbps, nodes = "clie
     radio_source = "link-model", mcs = match(phy_rate_mbps, rates) + 11, streams = 2, width_mhz = 40,
     guard_interval_ns = 800, samples = 10, share = 1 / length(rates)
   )]
-  setcolorder(cells, phy_columns)[]
+  setcolorder(cells, columns_of("phy_rates"))[]
 }
 
 #' Tables of a campaign in memory, with PHY rates that its files do not have and the longest words on its intervals:

@@ -119,12 +119,12 @@ test_that("a cell with a run below resolution is compared by difference of P_A",
 
 test_that("without UDP or without a valid run there is no difference, with the columns kept", {
   dir <- synthetic_campaign(transports = c("tcp", "quic"), blocks = 1)
-  expect_identical(names(delta_ea(read_campaign(dir))), delta_columns)
+  expect_identical(names(delta_ea(read_campaign(dir))), columns_of("delta_ea"))
   campaign <- read_campaign(dir)
   campaign$results[, usable := FALSE]
   expect_identical(nrow(summarise_ea(campaign)), 0L)
-  expect_identical(names(summarise_ea(campaign)), summary_columns)
-  expect_identical(names(ea_envelope(campaign)), envelope_columns)
+  expect_identical(names(summarise_ea(campaign)), columns_of("ea_summary"))
+  expect_identical(names(ea_envelope(campaign)), columns_of("envelope"))
 })
 
 test_that("PHY shares sum to one per cell and count only measure windows", {
@@ -141,6 +141,6 @@ test_that("PHY shares sum to one per cell and count only measure windows", {
 test_that("a campaign without radio files has an empty PHY table", {
   dir <- synthetic_campaign(blocks = 1)
   unlink(file.path(dir, "radio"), recursive = TRUE)
-  expect_identical(names(phy_rate_shares(read_campaign(dir))), phy_columns)
+  expect_identical(names(phy_rate_shares(read_campaign(dir))), columns_of("phy_rates"))
   expect_null(plot_phy_rates(phy_rate_shares(read_campaign(dir)), read_campaign(dir)))
 })

@@ -35,7 +35,7 @@ test_that("every finished run's certificate is listed, that of an invalid one to
   })
   campaign$runs[startsWith(run_id, "b01") & transport == "udp", usable := FALSE]
   listed <- pacing_certificates(campaign)
-  expect_identical(names(listed), certificate_columns)
+  expect_identical(names(listed), columns_of("pacing_certificates"))
   expect_identical(nrow(listed), 8L)
   failed <- listed[passed == FALSE]
   expect_identical(nrow(failed), 2L)
@@ -43,7 +43,7 @@ test_that("every finished run's certificate is listed, that of an invalid one to
   expect_match(failed$failed[1], "over 400 us")
   expect_identical(unique(listed$limits), "max_error_p50_us 400; min_achieved_ratio 0.99")
   overview <- pacing_overview(listed)
-  expect_identical(names(overview), overview_columns)
+  expect_identical(names(overview), columns_of("pacing_overview"))
   udp <- overview[transport == "udp" & offered_rate_mbps == 1]
   expect_equal(c(udp$certificates_n, udp$passed_n, udp$failed_n, udp$unjudged_n), c(2, 1, 1, 0))
   expect_equal(c(udp$error_p50_us, udp$error_p50_least_us, udp$error_p50_greatest_us), c(256, 12, 500))
@@ -53,8 +53,8 @@ test_that("every finished run's certificate is listed, that of an invalid one to
 
 test_that("without certificates, without limits and without departures nothing is made up", {
   plain <- read_campaign(synthetic_campaign(blocks = 1))
-  expect_identical(names(pacing_certificates(plain)), certificate_columns)
-  expect_identical(names(pacing_overview(pacing_certificates(plain))), overview_columns)
+  expect_identical(names(pacing_certificates(plain)), columns_of("pacing_certificates"))
+  expect_identical(names(pacing_overview(pacing_certificates(plain))), columns_of("pacing_overview"))
   expect_null(plot_pacing(pacing_overview(pacing_certificates(plain)), summarise_ea(plain), plain))
   campaign <- certified(synthetic_campaign(blocks = 1, payload_bytes = 64), function(id) {
     doc <- certificate_doc(passed = NA, limits = list())

@@ -3,7 +3,7 @@
 test_that("a noiseless campaign gives back its truth, whatever drifts between mini-blocks", {
   campaign <- memory_campaign(c(udp = 0, tcp = log(0.74)), run_sd = 0, drift = 2, payload_bytes = c(64, 1440))
   found <- transport_contrasts(campaign)
-  expect_identical(names(found), contrast_columns)
+  expect_identical(names(found), columns_of("contrasts"))
   expect_equal(found$difference_percent, c(-26, -26))
   expect_equal(found$difference_ci95_low, c(-26, -26))
   expect_equal(found$blocks_n, c(8, 8))

@@ -26,7 +26,7 @@ cell_pairs <- function(blocks = 8) {
   of_block <- stats::rnorm(blocks)
   noisy <- function(value, sd_ratio) value * exp(sd_ratio * stats::rnorm(blocks))
   data.table(
-    block_key = seq_len(blocks), below_resolution = FALSE, below_resolution_ref = FALSE,
+    block = seq_len(blocks), below_resolution = FALSE, below_resolution_ref = FALSE,
     ea = noisy(8, 0.05) * exp(0.2 * of_block), ea_ref = noisy(10, 0.05) * exp(0.2 * of_block),
     p_a_w = 8.5 + of_block + stats::rnorm(blocks, sd = 0.1), p_a_w_ref = 9 + of_block + stats::rnorm(blocks, sd = 0.1),
     t_a_mbps = noisy(9, 0.02), t_a_mbps_ref = noisy(10, 0.02)

@@ -2,10 +2,10 @@
 
 # Difference of E_A in J/Mb and its uncertainty, by hand and against simulated meters.
 
-pairs_of <- function(ea_ref, ea, u95_ref = 0.02, u95 = 0.02, gain_ref = 0, gain = 0, block_key = seq_along(ea)) {
+pairs_of <- function(ea_ref, ea, u95_ref = 0.02, u95 = 0.02, gain_ref = 0, gain = 0, block = seq_along(ea)) {
   data.table(
     ea_ref = ea_ref, ea = ea, u95_ea_j_per_mbit_ref = u95_ref, u95_ea_j_per_mbit = u95, u95_gain_ref = gain_ref,
-    u95_gain = gain, below_resolution = FALSE, below_resolution_ref = FALSE, block_key = block_key
+    u95_gain = gain, below_resolution = FALSE, below_resolution_ref = FALSE, block = block
   )
 }
 
@@ -20,7 +20,7 @@ test_that("the difference of E_A is the mean over blocks of what a megabit takes
 })
 
 test_that("several pairs of a block count once", {
-  got <- joules_of(pairs_of(c(1.0, 1.4, 1.1), 0.9 + numeric(3), block_key = c(1, 1, 2)))
+  got <- joules_of(pairs_of(c(1.0, 1.4, 1.1), 0.9 + numeric(3), block = c(1, 1, 2)))
   expect_equal(got$difference_j_per_mbit, -mean(c(0.3, 0.2)))
 })
 

@@ -74,7 +74,7 @@ test_that("a drift over the campaign is told with its size, whatever the cells",
   expect_identical(unlist(drift[quantity == "P_I", c("verdict", "reason")]), c(
     verdict = "constant", reason = "constant_in_model"
   ))
-  expect_identical(drift_columns, names(drift))
+  expect_identical(columns_of("ea_drift"), names(drift))
   # In one session there is one trend.
   expect_equal(energy$sessions_n, 1)
   expect_equal(energy$within_percent_per_hour, energy$trend_percent_per_hour)
@@ -112,7 +112,7 @@ test_that("null, hollow and unresolved runs and cells of one mini-block tell not
   # Its idle power is looked at all the same.
   expect_identical(ea_drift(ea_order(single), single)$quantity, "P_I")
   single$results[, usable := FALSE]
-  expect_identical(names(ea_drift(ea_order(single), single)), drift_columns)
+  expect_identical(names(ea_drift(ea_order(single), single)), columns_of("ea_drift"))
 })
 
 test_that("the figure says how large the trend is and where the campaign paused", {

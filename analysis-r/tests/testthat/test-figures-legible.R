@@ -138,7 +138,7 @@ test_that("empty groups leave a figure out and break none", {
   campaign <- wide_campaign(c("udp", "dccp", "null"), c(64, 1440), c(1, 10, 30))
   campaign$results[transport == "dccp", `:=`(t_a_mbps = 0, ea_j_per_mbit = NA_real_)]
   campaign$results[payload_bytes == 64, usable := FALSE]
-  tables <- wide_tables(campaign, empty_rows("phy_rates", phy_columns))
+  tables <- wide_tables(campaign, table_of("phy_rates"))
   figures <- campaign_figures(campaign, tables)
   expect_silent(with_device(for (one in figures) print(one$plot)))
   names <- vapply(figures, function(one) one$name, "")

@@ -20,7 +20,7 @@ with_rx <- function(rows, index = 10, rate = 81) {
 
 test_that("the histogram counts the readings of each run's measure window in both directions", {
   histogram <- radio_campaign(with_rx)
-  expect_identical(names(histogram), histogram_columns)
+  expect_identical(names(histogram), columns_of("mcs_histogram"))
   expect_identical(nrow(histogram), 4L)
   expect_setequal(histogram$direction, c("tx", "rx"))
   expect_identical(length(unique(histogram$run_id)), 2L)
@@ -58,7 +58,7 @@ test_that("a campaign without radio files has an empty histogram", {
   dir <- synthetic_campaign(blocks = 1)
   unlink(file.path(dir, "radio"), recursive = TRUE)
   histogram <- mcs_histogram(read_campaign(dir))
-  expect_identical(names(histogram), histogram_columns)
+  expect_identical(names(histogram), columns_of("mcs_histogram"))
   expect_identical(nrow(histogram), 0L)
 })
 
@@ -67,6 +67,6 @@ test_that("the table is written with the others", {
   tables <- campaign_tables(read_campaign(dir))
   paths <- write_tables(tables, tempfile("tables"))
   written <- data.table::fread(paths[["mcs_histogram"]])
-  expect_identical(names(written), histogram_columns)
+  expect_identical(names(written), columns_of("mcs_histogram"))
   expect_equal(written$readings, c(2, 2))
 })

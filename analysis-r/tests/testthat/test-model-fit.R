@@ -21,8 +21,8 @@ test_that("a power that is linear in packets and bits is found again", {
   expect_equal(residuals$residual_w, rep(0, 6), tolerance = 1e-6)
   expect_equal(residuals$packets_pps, residuals$offered_rate_mbps * 1e6 / 8 / residuals$payload_bytes)
   expect_equal(residuals$ip_mbps, residuals$packets_pps * 8e-6 * (residuals$payload_bytes + 28))
-  expect_identical(names(fitted$fit), fit_columns)
-  expect_identical(names(fitted$residuals), residual_columns)
+  expect_identical(names(fitted$fit), columns_of("model_fit"))
+  expect_identical(names(fitted$residuals), columns_of("model_residuals"))
 })
 
 test_that("the range that a fit holds for is stated, and extrapolated runs are left out of it", {
@@ -60,7 +60,7 @@ test_that("terms that the cells cannot tell apart are not told", {
   fitted <- fit_power_model(few)
   expect_identical(unique(fitted$fit$reason), "few_cells")
   expect_true(all(is.na(fitted$fit$p0_w)))
-  expect_identical(names(fitted$residuals), residual_columns)
+  expect_identical(names(fitted$residuals), columns_of("model_residuals"))
   expect_null(plot_model_fit(fitted$fit, fitted$residuals, few, "client-wt210"))
   constant <- data.table(packets_pps = rep(5, 5), ip_mbps = 1:5)
   expect_identical(form_of(constant)$reason, "constant_traffic")
@@ -85,11 +85,11 @@ test_that("runs that no model can be made of are left out", {
 
 # Runs of 2 sizes by 4 loads in a number of blocks, with a known plane.
 plane_runs <- function(blocks, noise_w, block_w = 0, bend_w = 0, noise_ratio = 0) {
-  runs <- data.table::CJ(payload_bytes = c(64, 1440), offered_rate_mbps = c(1, 3, 10, 30), block_key = seq_len(blocks))
+  runs <- data.table::CJ(payload_bytes = c(64, 1440), offered_rate_mbps = c(1, 3, 10, 30), block = seq_len(blocks))
   runs[, packets_pps := offered_rate_mbps * 1e6 / 8 / payload_bytes]
   runs[, ip_mbps := packets_pps * 8e-6 * (payload_bytes + 28)]
   runs[, p_w := 0.3 + 5e-5 * packets_pps + 0.02 * ip_mbps]
-  runs[, p_w := p_w + bend_w * (offered_rate_mbps == 10) + rnorm(blocks, sd = block_w)[block_key] +
+  runs[, p_w := p_w + bend_w * (offered_rate_mbps == 10) + rnorm(blocks, sd = block_w)[block] +
     rnorm(.N, sd = noise_w + noise_ratio * p_w)]
   runs[]
 }
@@ -104,14 +104,14 @@ test_that("both intervals have their closed forms", {
   expect_equal(solved$estimate, unname(stats::coef(line)))
   expect_equal(cell_half_width(solved), unname(stats::confint(line)[, 2] - stats::coef(line)))
   own <- vapply(1:5, function(b) {
-    unname(stats::coef(stats::lm(p_w ~ packets_pps + ip_mbps, runs[block_key == b])))
+    unname(stats::coef(stats::lm(p_w ~ packets_pps + ip_mbps, runs[block == b])))
   }, numeric(3))
   expect_equal(
     block_half_width(runs, solved$estimate, 3L), stats::qt(0.975, 4) * apply(own, 1, stats::sd) / sqrt(5)
   )
   # A block that lacks a cell is no obstacle; one block alone tells nothing of blocks.
   expect_true(all(is.finite(block_half_width(runs[-1], solved$estimate, 3L))))
-  expect_true(all(is.na(block_half_width(runs[block_key == 1], solved$estimate, 3L))))
+  expect_true(all(is.na(block_half_width(runs[block == 1], solved$estimate, 3L))))
 })
 
 test_that("intervals hold the true coefficients, also where whole blocks err together", {
@@ -140,7 +140,7 @@ test_that("a model that bends is told from noise, whatever noise grows with and 
   judged <- function(seed, ..., unflown = FALSE) {
     with_seed(seed, vapply(seq_len(200), function(i) {
       runs <- plane_runs(6, ...)
-      if (unflown) runs <- runs[!(block_key == 6 & payload_bytes == 1440) & !(block_key == 5 & offered_rate_mbps == 30)]
+      if (unflown) runs <- runs[!(block == 6 & payload_bytes == 1440) & !(block == 5 & offered_rate_mbps == 30)]
       noise_told(runs)$residuals_are_noise
     }, NA))
   }
@@ -164,17 +164,17 @@ test_that("a model that bends is told from noise, whatever noise grows with and 
 test_that("where noise is not known it is said why nothing is told of the residuals", {
   runs <- with_seed(8, plane_runs(3, 0.05))
   told <- function(runs) unlist(noise_told(runs)[c("residuals_are_noise", "reason")], use.names = FALSE)
-  expect_identical(told(runs[block_key == 1]), c(NA, "single_block"))
-  expect_identical(told(runs[block_key == 1 | payload_bytes == 64]), c(NA, "few_whole_blocks"))
+  expect_identical(told(runs[block == 1]), c(NA, "single_block"))
+  expect_identical(told(runs[block == 1 | payload_bytes == 64]), c(NA, "few_whole_blocks"))
   # A block that was begun with one cell spoils nothing of the others.
-  begun <- runs[block_key < 3 | (payload_bytes == 64 & offered_rate_mbps == 1)]
-  expect_identical(noise_told(begun), noise_told(runs[block_key < 3]))
+  begun <- runs[block < 3 | (payload_bytes == 64 & offered_rate_mbps == 1)]
+  expect_identical(noise_told(begun), noise_told(runs[block < 3]))
   expect_identical(told(plane_runs(3, 0)), c(NA, "no_noise"))
 })
 
 test_that("with equal noise and no block effect the ratio is the classic F", {
   runs <- with_seed(12, plane_runs(4, 0.05))
-  runs[, p_w := p_w - mean(p_w), by = block_key]
+  runs[, p_w := p_w - mean(p_w), by = block]
   cells <- model_cells(runs)
   residuals <- stats::residuals(stats::lm(p_w ~ packets_pps + ip_mbps, cells))
   maker <- diag(least_squares(cells, 3L)$residual_maker)
@@ -189,7 +189,7 @@ test_that("with equal noise and no block effect the ratio is the classic F", {
 test_that("intervals of cells alone say so", {
   # Without block 2 there is one size of packets.
   runs <- with_seed(13, plane_runs(2, 0.05))
-  runs <- runs[block_key == 2 | payload_bytes == 64]
+  runs <- runs[block == 2 | payload_bytes == 64]
   plane <- fit_plane(runs, form_of(cell_means(runs)))
   expect_identical(plane$reason, "no_block_interval")
   solved <- least_squares(cell_means(runs), 3L)

@@ -112,7 +112,7 @@ allowed <- list(
     "departures", "messages_early", paste0("error_", certificate_errors, "_us"), "limit_error_p50_us",
     "limit_error_p99_us", certificate_shares, "train_mean_messages"
   ), never),
-  pacing_overview = for_columns(setdiff(overview_columns, overview_keys), never),
+  pacing_overview = for_columns(setdiff(columns_of("pacing_overview"), overview_keys), never),
   table_iv = c(
     for_columns("ea_j_per_mbit_mean", function(rows) rows$goodput_mbps == 0 | rows$radio_source == "hwsim"),
     for_columns(c("ea_ci95_low", "ea_ci95_high"), no_interval),

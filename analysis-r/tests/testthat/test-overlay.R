@@ -73,7 +73,7 @@ test_that("long names of campaigns stand below each other in the legend, and one
   campaigns <- lapply(c(a, b), read_campaign)
   names(campaigns) <- overlay_labels(campaigns, c(a, b))
   cells <- overlay_pairs(campaigns)[[1]]$cells[offered_rate_mbps == 10]
-  points <- overlay_flow(cells, "goodput_mbps", "goodput_ci95_low", "goodput_ci95_high")
+  points <- overlay_flow(cells, "goodput_mbps", "goodput")
   plot <- overlay_plot(points, "Goodput", "Goodput, Mb/s", 1L, campaigns, NULL)
   expect_identical(plot$guides$colour$nrow, 2L)
   expect_match(figure_alt(plot), "Values: 10.", fixed = TRUE)

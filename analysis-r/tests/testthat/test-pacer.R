@@ -138,7 +138,7 @@ test_that("the half-width is Welch's, with metering in quadrature", {
 drawn_cell <- function(truth_w, noise_w, offset_w) {
   blocks <- truth_w + rnorm(6, sd = noise_w) + runif(1, -offset_w, offset_w)
   pacer_cell(data.table(
-    block_key = 1:6, delta_p_w = blocks, u_delta_p_w = sqrt(noise_w^2 + offset_w^2 / 3), below_resolution = FALSE
+    block = 1:6, delta_p_w = blocks, u_delta_p_w = sqrt(noise_w^2 + offset_w^2 / 3), below_resolution = FALSE
   ))
 }
 

@@ -39,7 +39,7 @@ test_that("figures look as reviewed", {
 })
 
 test_that("the table behind the figures is as reviewed", {
-  shown <- rounded(tables$ea_summary)[, summary_columns[6:21], with = FALSE]
+  shown <- rounded(tables$ea_summary)[, columns_of("ea_summary")[6:21], with = FALSE]
   for (column in names(Filter(is.numeric, shown))) set(shown, j = column, value = signif(shown[[column]], 6))
   expect_snapshot_output(fwrite(shown, na = ""))
 })

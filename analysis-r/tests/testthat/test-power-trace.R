@@ -4,34 +4,17 @@ long_campaign <- function(...) {
   read_campaign(synthetic_campaign(transports = c("udp", "tcp", "null"), blocks = 6, ...))
 }
 
-test_that("a span of a meter's table is what reading all of it and choosing gives", {
-  campaign <- long_campaign()
-  path <- file.path(campaign$dir, "meters", "client-wt210.csv")
-  expect_gt(file.size(path), 8 * block_bytes)
-  all <- read_meter(campaign, "client-wt210")
-  last <- max(all$t_s)
-  spans <- c(
-    list(c(0, 1), c(last - 0.5, last + 9), c(-5, last + 5), c(last + 1, last + 2), c(-9, -1)),
-    lapply(seq(3, last, length.out = 12), function(from) c(from, from + 7.3))
-  )
-  for (span in spans) {
-    found <- read_meter_span(campaign, "client-wt210", span[1], span[2])
-    wanted <- all[t_s >= span[1] & t_s <= span[2]]
-    expect_equal(found$t_s, wanted$t_s, info = toString(span))
-    expect_equal(found$power_w, wanted$power_w, info = toString(span))
-  }
-})
-
 test_that("a half-written last row, a header alone and no file are no obstacle", {
   campaign <- long_campaign()
   path <- file.path(campaign$dir, "meters", "client-wt210.csv")
+  before <- power_trace(campaign)
   last <- max(read_meter(campaign, "client-wt210")$t_s)
   cat(sprintf("%.6f,9999,1", last + 0.1), file = path, append = TRUE)
-  expect_equal(max(read_meter_span(campaign, "client-wt210", last - 1, last + 1)$t_s), last)
+  expect_equal(max(read_meter(campaign, "client-wt210")$t_s), last)
+  expect_equal(power_trace(campaign), before)
   writeLines(readLines(path, n = 1), path)
-  expect_identical(nrow(read_meter_span(campaign, "client-wt210", 0, 1e6)), 0L)
+  expect_identical(nrow(power_trace(campaign)), 0L)
   unlink(path)
-  expect_identical(nrow(read_meter_span(campaign, "client-wt210", 0, 1e6)), 0L)
   expect_identical(names(power_trace(campaign)), c(trace_columns, "transport"))
   # P_A and P_I of the runs are drawn without it.
   plot <- plot_power(power_trace(campaign), summarise_ea(campaign), campaign, "client-wt210")

@@ -29,7 +29,7 @@ test_that("a noiseless campaign gives the closed form in every cell", {
   expect_equal(udp$ea_above_floor_j_per_mbit, udp$ea_j_per_mbit_mean - 0.01 / udp$offered_rate_mbps)
   expect_identical(summary[transport == "null", floor_w], rep(0.01, 4))
   expect_true(all(is.na(summary[transport == "null", ea_j_per_mbit_mean])))
-  expect_identical(names(summary), summary_columns)
+  expect_identical(names(summary), columns_of("ea_summary"))
 })
 
 test_that("the floor's share, uncertainty and refusal stand in the cell", {

@@ -22,7 +22,7 @@ test_that("Table IV has E_A per transport and the difference in J/Mb and percent
   # The published values of the Skype profile, as watts of a synthetic device.
   campaign <- flown_as("skype", meters = list(known_energy(udp = 454, dccp = 334)))
   rows <- table_iv(campaign)
-  expect_identical(names(rows), application_columns)
+  expect_identical(names(rows), columns_of("table_iv"))
   expect_identical(rows$transport, c("udp", "dccp"))
   expect_equal(rows$ea_j_per_mbit_mean, c(454, 334))
   expect_equal(rows[transport == "dccp", difference_j_per_mbit], -120)
@@ -45,7 +45,7 @@ test_that("the difference's interval is t over blocks of the pairs' own differen
 test_that("differences of Table IV are those of delta_ea, and the campaign's table has what its cells have more", {
   campaign <- flown_as("skype", noise_w = 0.02, meters = list(known_energy(udp = 2, dccp = 1.5)))
   tables <- campaign_tables(campaign)
-  shared <- setdiff(intersect(names(tables$delta_ea), application_columns), names(tables$ea_summary))
+  shared <- setdiff(intersect(names(tables$delta_ea), columns_of("table_iv")), names(tables$ea_summary))
   expect_true("u95_difference_j_per_mbit" %in% shared)
   ours <- tables$table_iv[transport == "dccp"]
   expect_equal(as.list(ours)[shared], as.list(tables$delta_ea)[shared])
@@ -77,7 +77,7 @@ test_that("what the meter does not resolve is compared by P_A alone", {
 
 test_that("without the reference the energies stand alone, and the report shows the table", {
   rows <- table_iv(flown_as("skype", transports = c("tcp", "quic")))
-  expect_identical(names(rows), application_columns)
+  expect_identical(names(rows), columns_of("table_iv"))
   expect_true(all(is.na(rows$difference_j_per_mbit)))
   campaign <- flown_as("<b>skype</b>")
   html <- as.character(section_table_iv(campaign, list(table_iv = table_iv(campaign))))
@@ -93,14 +93,14 @@ test_that("the goodput's shortfall needs no meter: runs outside a device model's
   ))
   expect_identical(nrow(delta_ea(campaign)), 0L)
   delta <- delta_goodput(campaign)
-  expect_identical(names(delta), goodput_columns)
+  expect_identical(names(delta), columns_of("delta_goodput"))
   expect_equal(delta$shortfall_percent, rep(-25, 4))
   expect_equal(delta$shortfall_mbps, -0.2 * delta$offered_rate_mbps)
   expect_equal(delta$n_pairs, rep(3, 4))
   plot <- plot_delta_goodput(delta, summarise_ea(campaign), campaign)
   expect_match(figure_alt(plot), "load, 1 to 10 Mb/s, for TCP; .* Values: -25 %\\.")
   without <- read_campaign(synthetic_campaign(transports = c("tcp", "quic"), blocks = 1))
-  expect_identical(names(delta_goodput(without)), goodput_columns)
+  expect_identical(names(delta_goodput(without)), columns_of("delta_goodput"))
   expect_null(plot_delta_goodput(delta_goodput(without), summarise_ea(without), without))
 })
 

@@ -36,7 +36,7 @@ some_campaigns <- function() {
   empty <- read_campaign(synthetic_campaign(transports = c("tcp", "quic"), blocks = 1))
   empty$results[, usable := FALSE]
   without <- empty
-  without$results <- data.table()
+  without$results <- empty$results[0]
   without$runs <- copy(empty$runs)[, `:=`(usable = FALSE, measurable = FALSE)]
   list(rich, pacings, wide, empty, without)
 }

@@ -22,12 +22,11 @@ mcs_histogram <- function(campaign) {
     rows <- read_contract_csv(file.path(campaign$dir, "radio", file), "radio", campaign$contracts, columns)$rows
     count_modes(rows, sub("\\.csv$", "", file), runs)
   })
-  counted <- rbindlist(c(list(empty_rows("mcs_histogram", histogram_columns)), counted))
-  setorderv(counted, setdiff(histogram_columns, c("share", "readings")))[]
+  counted <- rbindlist(c(list(table_of("mcs_histogram")), counted))
+  setorderv(counted, c("run_id", "node", "direction", mode_columns))[]
 }
 
 mode_columns <- c("phy_rate_mbps", "mcs", "streams", "width_mhz", "guard_interval_ns")
-histogram_columns <- c("run_id", "node", "direction", mode_columns, "share", "readings")
 
 count_modes <- function(rows, node, runs) {
   if (nrow(runs) == 0L) {
@@ -47,7 +46,7 @@ count_modes <- function(rows, node, runs) {
     return(NULL)
   }
   counted[, share := readings / sum(readings), by = list(run_id, node, direction)]
-  counted[, histogram_columns, with = FALSE]
+  table_of("mcs_histogram", counted[, told := NULL])
 }
 
 # Times and modes of one direction; NULL when the file has no columns for it, as those of earlier versions.

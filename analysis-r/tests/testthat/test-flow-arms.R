@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Campaigns of flows whose arm is not the transport: any factor may be compared.
+
+#' A campaign of flows written anew so that a mini-block holds one cell with every value of another factor
+rearmed <- function(arm, ...) {
+  dir <- synthetic_campaign(...)
+  old <- fread(file.path(dir, "plan.csv"), colClasses = "character", na.strings = NULL)
+  factors <- c("transport", "payload_bytes", "offered_rate_mbps", "pacing")
+  cell <- setdiff(factors, arm)
+  plan <- old[, c("run_id", "block"), with = FALSE]
+  plan[, `:=`(mini_block = old[, .GRP, by = c("block", cell)][old, on = c("block", cell)]$GRP, attempt = 1)]
+  plan[, order := seq_len(.N), by = mini_block]
+  plan[, `:=`(load = "flow", kind = "work", arm = old[[arm]], seed = old$seed)]
+  plan <- cbind(plan, old[, cell, with = FALSE])
+  fwrite(plan, file.path(dir, "plan.csv"))
+  fwrite(plan[, list(
+    t_utc = "2026-11-21T00:00:00.000Z", run_id, attempt, session = 1, rig = "rig1", owner_token = 1, status = "valid",
+    reason = ""
+  )], file.path(dir, "status.csv"), quote = FALSE)
+  edit_json(file.path(dir, "campaign.json"), function(doc) {
+    values <- lapply(utils::type.convert(old[, factors, with = FALSE], as.is = TRUE), function(x) as.list(unique(x)))
+    doc$workload <- list(
+      schema_version = 2L, name = "rearmed", load = "flow", arm = arm, control = FALSE, blocks = 3L, factors = values
+    )
+    doc
+  })
+  dir
+}
+
+test_that("message sizes are compared: tables, figures and the report are those of every load, by hand", {
+  dir <- rearmed("payload_bytes", transports = c("udp", "tcp"))
+  campaign <- read_campaign(dir)
+  expect_identical(campaign$arm, "payload_bytes")
+  expect_identical(cell_keys(campaign), c(meter_keys, "payload_bytes", "transport", "offered_rate_mbps", "pacing"))
+  tables <- analyse(dir, with_report = TRUE)
+  cells <- tables$energy_summary
+  expect_identical(nrow(cells), 8L)
+  one <- cells[payload_bytes == 64 & transport == "udp" & offered_rate_mbps == 10]
+  expect_equal(one$energy_per_work_j, linear_power()("udp", 64, 10) / 10)
+  expect_equal(one$t_a_mbps, 10)
+  expect_true(all(tables$ea_check$agrees))
+  # Small messages take more of the packet's cost: of each transport the ratio of both sizes is the same.
+  found <- tables$arm_contrasts
+  expect_identical(nrow(found), 1L)
+  per_bit <- function(size) 0.02 + 0.05e-3 * 1e6 / (8 * size)
+  ratio <- if (found$arm == "64") per_bit(64) / per_bit(1440) else per_bit(1440) / per_bit(64)
+  expect_equal(found$difference_percent, 100 * (ratio - 1))
+  expect_identical(found$cells_n, 4L)
+  expect_match(found$words, "1440 byte.*energy per megabit than 64 byte, over 4 cells and 3 blocks")
+  expect_true(all(c(
+    "arms-energy-per-work-j.svg", "sweep-energy-per-work-j-offered-rate-mbps.svg",
+    "sweep-t-a-mbps-offered-rate-mbps.svg", "power.svg", "ea-order.svg"
+  ) %in% list.files(file.path(dir, "figures"))))
+  page <- paste(readLines(file.path(dir, "report.html"), encoding = "UTF-8"), collapse = "\n")
+  for (words in c("Energy by arm and cell", "64 byte", "Transport UDP", "Offered load 10 Mb/s")) {
+    expect_true(grepl(words, page, fixed = TRUE), label = words)
+  }
+})
+
+test_that("pacings are compared in the order of the workload", {
+  spinning <- function(transport, payload_bytes, rate_mbps, pacing) if (pacing == "spin") 3 else 1
+  dir <- rearmed("pacing",
+    transports = "udp", payload_bytes = 64, pacings = c("absolute", "spin"),
+    meters = list(synthetic_meter(power = spinning))
+  )
+  tables <- campaign_tables(read_campaign(dir))
+  expect_identical(tables$arm_contrasts[, c("reference", "arm")], data.table(reference = "absolute", arm = "spin"))
+  expect_equal(tables$arm_contrasts$difference_percent, 200)
+  expect_true(all(tables$ea_check$agrees))
+})
+
+test_that("what compares transports alone is refused in a sentence", {
+  dirs <- replicate(2, rearmed("payload_bytes", transports = "udp", blocks = 1))
+  expect_error(overlay_report(dirs, tempfile()), "compare transports alone", class = "netjoule_error")
+})
