@@ -162,9 +162,6 @@ interval_shares <- function(readings, window, meter) {
 trapezoid_shares <- function(readings, window, meter) {
   good <- good_rows(readings, "power_w")
   n <- length(good$t_s)
-  if (n < 2L) {
-    return(list(seconds = 0, joules = 0))
-  }
   at <- good$t_s - meter$lag_s
   width <- diff(at)
   from <- pmax(at[-n], window[1])
@@ -179,9 +176,6 @@ trapezoid_shares <- function(readings, window, meter) {
 count_shares <- function(readings, window, meter) {
   good <- good_rows(readings, "energy_j")
   n <- length(good$t_s)
-  if (n < 2L) {
-    return(list(seconds = 0, joules = 0))
-  }
   at <- good$t_s - meter$lag_s
   width <- diff(at)
   counted <- diff(good$energy_j)

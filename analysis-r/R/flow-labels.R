@@ -59,16 +59,20 @@ payload_labels <- function(summary, columns = facet_columns(summary)) {
   sizes <- sort(unique(summary$payload_bytes))
   label_width <- c(100L, 47L, 31L, 22L)[min(4L, max(1L, columns))] # characters that fit over a panel of 1 to 4 columns
   labels <- vapply(sizes, function(size) {
-    frames <- rows[payload_bytes == size, list(text = range_text(frames_per_message)), by = list(transport)]
-    frames <- frames[order(transport_factor(transport))]
-    head <- paste0(format(size, big.mark = ""), "-byte messages")
-    if (nrow(frames) == 0L) {
-      return(head)
-    }
-    words <- paste0(transport_label(frames$transport), " ", frames$text, c(rep(",", nrow(frames) - 1L), ""))
-    paste0(head, "\n", wrap_items(c("frames per message:", words), " ", label_width))
+    paste(c(
+      paste0(format(size, big.mark = ""), "-byte messages"), frames_list(rows[payload_bytes == size], label_width)
+    ), collapse = "\n")
   }, "")
   stats::setNames(labels, as.character(sizes))
+}
+
+# "frames per message: UDP 1, TCP 0.05-1"; nothing of no cells.
+frames_list <- function(rows, width) {
+  frames <- in_cell_order(rows[, list(text = range_text(frames_per_message)), by = list(transport)])
+  if (nrow(frames) > 0L) {
+    words <- paste0(transport_label(frames$transport), " ", frames$text, c(rep(",", nrow(frames) - 1L), ""))
+    wrap_items(c("frames per message:", words), " ", width)
+  }
 }
 
 range_text <- function(x) {
@@ -134,12 +138,5 @@ alt_ea <- function(points, campaign, meter_id, what, unit = "J/Mb", value = "val
 frames_words <- function(summary, width = 118L) {
   rows <- summary[transport != "null"]
   styles <- transport_looks()
-  if (!any(rows$transport %in% styles$transport[styles$kind == "stream"])) {
-    return(NULL)
-  }
-  frames <- rows[, list(text = range_text(frames_per_message)), by = list(transport)]
-  frames <- frames[order(transport_factor(transport))]
-  words <- paste0(transport_label(frames$transport), " ", frames$text)
-  words <- paste0(words, c(rep(",", length(words) - 1L), ""))
-  wrap_items(c("frames per message:", words), " ", width)
+  if (any(rows$transport %in% styles$transport[styles$kind == "stream"])) frames_list(rows, width)
 }

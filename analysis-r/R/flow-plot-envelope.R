@@ -45,8 +45,7 @@ plot_envelope <- function(envelope, summary, campaign, meter_id) {
     ) +
     load_axis(band$offered_rate_mbps) +
     value_axis(edges$value, expression(E[A] ~ "(J/Mb)"), attr(edges, "foot")) +
-    scale_colour_manual(values = style_values("colour"), na.value = "#999999", guide = "none") +
-    scale_fill_manual(values = style_values("colour"), na.value = "#999999", guide = "none") +
+    panel_colours() +
     scale_linetype_manual(name = NULL, values = c(greatest = "solid", least = "31"), labels = edge_labels(band)) +
     netjoule_theme() +
     labs(

@@ -110,8 +110,7 @@ model_panels <- function(points, labels) {
       labeller = as_labeller(labels), ncol = panel_columns(length(unique(points$transport))), scales = "free_y"
     ) +
     load_axis(points$offered_rate_mbps) +
-    scale_colour_manual(values = style_values("colour"), na.value = "#999999", guide = "none") +
-    scale_fill_manual(values = style_values("colour"), na.value = "#999999", guide = "none") +
+    panel_colours() +
     scale_shape_manual(name = "message size (bytes)", values = stats::setNames(shapes, sizes)) +
     scale_linetype_manual(name = "message size (bytes)", values = stats::setNames(linetypes, sizes)) +
     netjoule_theme() +

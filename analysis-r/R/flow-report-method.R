@@ -39,9 +39,5 @@ method_words <- c(
     "Scheduled messages are sent or not_sent: a transport with congestion control may let fewer leave than the load",
     "asks for. Sent messages arrive or are lost. E_A and goodput count what arrived, loads are what was asked."
   ),
-  "u95 meter is the metering uncertainty of one run; most of it is common to all runs, so it is kept apart.",
-  paste(
-    "Flagged runs (outliers) stay in every number. A run is left out only for a broken rule of measurement, with a",
-    "coded reason, and its mini-block is repeated."
-  )
+  "u95 meter is the metering uncertainty of one run; most of it is common to all runs, so it is kept apart."
 )

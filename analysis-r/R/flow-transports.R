@@ -56,6 +56,13 @@ style_values <- function(column) {
   stats::setNames(styles[[column]], styles$transport)
 }
 
+# Of figures with a panel for each transport, which need no legend.
+panel_colours <- function() {
+  scale_colour_manual(
+    values = style_values("colour"), na.value = "#999999", guide = "none", aesthetics = c("colour", "fill")
+  )
+}
+
 transport_label <- function(transport) {
   styles <- transport_looks()
   label <- styles$label[match(transport, styles$transport)]

@@ -64,8 +64,13 @@ diagnostics_part <- function(figures, words) {
 
 figure_ids <- function(figures) vapply(figures, function(one) one$name, "")
 
+# "Figure 2. Goodput."; with its meter where the campaign has several.
 figure_titles <- function(campaign, figures) {
-  vapply(seq_along(figures), function(i) figure_title(campaign, figures[[i]], i), "")
+  vapply(seq_along(figures), function(i) {
+    one <- figures[[i]]
+    of_meter <- nrow(campaign$meters) > 1L && !is.na(one$meter_id)
+    paste0("Figure ", i, ". ", one$title, if (of_meter) paste0(" (meter ", one$meter_id, ")"), ".")
+  }, "")
 }
 
 # Which sizes have room in turn: one that has none is left out, and those after it have their chance.
@@ -76,11 +81,6 @@ find_room <- function(sizes, most) {
     if (fits) used <<- used + size
     fits
   }, NA)
-}
-
-figure_title <- function(campaign, one, number) {
-  of_meter <- nrow(campaign$meters) > 1L && !is.na(one$meter_id)
-  paste0("Figure ", number, ". ", one$title, if (of_meter) paste0(" (meter ", one$meter_id, ")"), ".")
 }
 
 #' One figure of the page

@@ -20,17 +20,18 @@ energy_method <- c(
     "Arms are compared over all cells in at most six main comparisons: sign-flip test over blocks and Holm's",
     "correction, from 8 blocks on. Everything by cell has an interval and no test: it is exploratory."
   ),
-  "u95 is the metering uncertainty of one run; most of it is common to all runs, so it is a column of its own.",
-  paste(
-    "Flagged runs (outliers) stay in every number. A run is left out only for a broken rule of measurement, with a",
-    "coded reason, and its mini-block is repeated."
-  )
+  "u95 is the metering uncertainty of one run; most of it is common to all runs, so it is a column of its own."
+)
+
+flagged_method <- paste(
+  "Flagged runs (outliers) stay in every number. A run is left out only for a broken rule of measurement, with a",
+  "coded reason, and its mini-block is repeated."
 )
 
 section_method <- function(campaign) {
   tag$section(
     id = "method", tag$h2("Method"),
-    tag$ul(lapply(of_load(campaign, "method", function() energy_method)(), tag$li)),
+    tag$ul(lapply(c(of_load(campaign, "method", function() energy_method)(), flagged_method), tag$li)),
     tag$p(
       "In full: measurement-protocol.md, generator-floor.md, uncertainty.md and statistics.md in docs/method of ",
       "netjoule's sources."

@@ -85,6 +85,27 @@ test_that("analyse writes a command's tables, the figures of its entry and its r
   }
 })
 
+test_that("a campaign without a meter has the power of its model, labelled so, and nothing is recomputed", {
+  dir <- command()
+  unlink(file.path(dir, "meters"), recursive = TRUE)
+  edit_json(file.path(dir, "campaign.json"), function(doc) replace(doc, "meters", list(list())))
+  for (path in list.files(file.path(dir, "runs"), "^result.json$", recursive = TRUE, full.names = TRUE)) {
+    edit_json(path, function(doc) {
+      doc$nodes[[1]][c("meter_id", "power_source")] <- list("model", "modelled")
+      doc
+    })
+  }
+  tables <- analyse(dir, with_report = TRUE)
+  expect_equal(tables$energy_summary[build == "slow", energy_per_work_j], 6)
+  expect_identical(unique(tables$energy_summary$power_source), "modelled")
+  expect_identical(nrow(tables$ea_check), 0L)
+  expect_identical(nrow(tables$power_trace), 0L)
+  page <- paste(readLines(file.path(dir, "report.html"), encoding = "UTF-8"), collapse = "\n")
+  for (words in c("in this model, not measured on hardware", "power_source: modelled")) {
+    expect_true(grepl(words, page, fixed = TRUE), label = words)
+  }
+})
+
 toy <- list(
   name = "toy", label = "Waiting", description = "Waits so many milliseconds.", kinds = list("emulated"),
   work = list(unit = "ms", label = "milliseconds waited"), measures = list(list(
