@@ -74,14 +74,15 @@ without_control <- function(rows, campaign) {
   }
 }
 
-#' A cell in words, without its arm: "Size 64 byte, LEVEL 7"; "" for a campaign of one cell
+#' A cell in words, by the factors that vary but its arm: "Size 64 byte, LEVEL 7"; "" for a campaign of one cell
 #' @noRd
 cell_name <- function(campaign, rows) {
   own <- of_load(campaign, "cell_name")
   if (!is.null(own)) {
     return(own(rows))
   }
-  parts <- lapply(campaign$factors, function(name) {
+  varied <- Filter(function(name) uniqueN(campaign$plan[[name]]) > 1L, campaign$factors)
+  parts <- lapply(varied, function(name) {
     entry <- factor_entry(campaign, name)
     paste(labelled(entry[names(entry) != "unit"], name), factor_values(entry, rows[[name]]))
   })

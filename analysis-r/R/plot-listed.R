@@ -71,7 +71,9 @@ listed_parts <- function(one, cells, campaign, id) {
   if (!all(c(one$x, one$y) %in% names(rows)) || all(is.na(rows[[one$y]]))) {
     return(NULL)
   }
-  drawn <- settle_lows(spread_arms(hide_unplottable(listed_points(one, rows, campaign))))
+  points <- hide_unplottable(listed_points(one, rows, campaign))
+  # Arms that are the places themselves stand where they are.
+  drawn <- settle_lows(if (one$x == campaign$arm) points[, x := at] else spread_arms(points))
   across <- factor_label(campaign, one$x)
   x <- if (is.numeric(rows[[one$x]])) {
     place_axis(drawn$at, across)
@@ -110,8 +112,10 @@ listed_points <- function(one, rows, campaign) {
   others <- setdiff(campaign$factors, c(one$x, facets))
   inner <- campaign
   inner$factors <- others
+  panels <- cell_name(inner, rows)
   points[, `:=`(
-    panel = cell_name(inner, rows), name = arm_and_cell(campaign, copy(rows)[, arm := get(campaign$arm)])
+    panel = factor(panels, levels = unique(panels)),
+    name = arm_and_cell(campaign, copy(rows)[, arm := get(campaign$arm)])
   )]
   for (name in facets) set(points, j = paste0("facet_", name), value = rows[[name]])
   points[!is.na(value)]
@@ -137,7 +141,10 @@ listed_facets <- function(one, points) {
     ))
   }
   panels <- unique(points$panel)
-  if (length(panels) > 1L) facet_wrap(ggplot2::vars(panel), ncol = panel_columns(length(panels)))
+  columns <- panel_columns(length(panels))
+  if (length(panels) > 1L) {
+    facet_wrap(ggplot2::vars(panel), ncol = columns, labeller = ggplot2::label_wrap_gen(90L %/% columns))
+  }
 }
 
 # Names of factors and values, with their units, by the contracts.
