@@ -79,8 +79,9 @@ environment_parts <- c(
 )
 section_environment <- function(campaign) {
   meta <- campaign$meta
-  names(meta$meters) <- campaign$meters$meter_id
-  if (length(meta$lab_hosts) > 0L) names(meta$lab_hosts) <- vapply(meta$lab_hosts, pick_text, "", "host")
+  named <- function(entries, by) stats::setNames(entries, vapply(entries, pick_text, "", by))
+  meta$meters <- named(pick(meta, "meters", default = list()), "meter_id")
+  meta$lab_hosts <- named(pick(meta, "lab_hosts", default = list()), "host")
   rest <- meta[setdiff(names(meta), names(environment_parts))]
   tag$section(
     id = "environment", tag$h2("Environment"), sessions_part(meta$sessions),
