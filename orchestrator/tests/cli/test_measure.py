@@ -127,6 +127,8 @@ def test_a_command_that_always_fails_leaves_no_valid_run(tmp_path: Path) -> None
     assert all("ended with code 3: no disk" in run["reasons"][0]["detail"] for run in runs)
     for path in out.glob("runs/*/events.csv"):
         assert any("no disk" in row["detail"] for row in table(path))
+    again = netjoule("resume", str(out))
+    assert again.returncode == 4, again.stderr
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from netjoule import loads
 from netjoule.cli.progress import progress_sink
 from netjoule.core import programs, secrets
 from netjoule.core.console import Output
-from netjoule.core.errors import InvalidData, NetjouleError, file_errors
+from netjoule.core.errors import InvalidData, NetjouleError, RunFailed, file_errors
 from netjoule.core.reason import explained
 from netjoule.core.words import counted
 from netjoule.design import instruments, limits, resolution, timeline
@@ -343,7 +343,14 @@ def _run(campaign: Campaign, output: Output) -> int:
     from netjoule.execution import runner
 
     with progress_sink(output, len(last_attempts(campaign.rows()))) as sink:
-        outcome = runner.run_campaign(campaign, sink)
+        try:
+            outcome = runner.run_campaign(campaign, sink)
+        except RunFailed as error:
+            rows = campaign.rows()
+            if error.code in {row.reason for row in rows} and all(row.status != "valid" for row in rows):
+                # Given up since its work always failed: there is nothing but invalid data.
+                raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error
+            raise
     if outcome.end == "stopped":
         output.error(
             f"netjoule: stopped after {counted(outcome.runs_done, 'run')};"

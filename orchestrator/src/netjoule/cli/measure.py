@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -64,7 +63,7 @@ def measure(
             settings, variables(env or ()), blocks=blocks, time_s=time_s, seed=seed, meters=meters
         )
 
-    code, place = typed.start(
+    code, _ = typed.start(
         "measure",
         asked,
         lambda size: f"{size.runs} runs until the command ends",
@@ -73,7 +72,7 @@ def measure(
         out=out,
         output=Output(json_lines=json),
     )
-    raise typer.Exit(_code(code, place))
+    raise typer.Exit(code)
 
 
 def variables(asked: Sequence[str]) -> dict[str, list[str]]:
@@ -157,14 +156,3 @@ def _work(regex: str | None, path: str | None) -> dict[str, str]:
             "the work is in a text or in a JSON document", next_step="use --work-regex or --work-json"
         )
     return {"regex": regex} if regex is not None else {"json": path} if path is not None else {}
-
-
-def _code(code: int, campaign: Path) -> int:
-    """The exit code: a campaign that was given up since its command always failed has no valid data."""
-    from netjoule.core.errors import InvalidData, RunFailed
-    from netjoule.store.campaign import Campaign
-
-    if code != RunFailed.exit_code or not (campaign / "campaign.json").exists():
-        return code
-    statuses = {row.status for row in Campaign.read(campaign).rows()}
-    return InvalidData.exit_code if "invalid" in statuses and "valid" not in statuses else code

@@ -172,7 +172,7 @@ class LabTestbed:
             await require_control_off_the_radio(self.topology, host, peers)
 
     async def _provide_programs(self) -> None:
-        """The load's programs on the hosts that take part, in one version."""
+        """The load's programs on the hosts that take part, this project's in one version."""
         ends = list(dict.fromkeys((*self.clients, self.server)))
         if binaries.PROGRAM in self._load.programs:
             version = await programs.version_of(binaries.PROGRAM)
@@ -180,8 +180,8 @@ class LabTestbed:
             for host, words in zip(ends, found, strict=True):
                 self.versions[f"{binaries.PROGRAM} on {host.name}"] = words
                 self._note(f"host {host.name} runs {binaries.PROGRAM} {words}", event="program")
-            for host in ends:
-                await self._load.require_on(host)
+        for host in ends:
+            await self._load.require_on(host)
 
     async def _note_records(self) -> None:
         """What provisioning wrote down of each host, into campaign.json; a change since then is told."""
