@@ -73,7 +73,7 @@ lift_flows <- function(run, flows) {
   asked <- Map(function(part, flow) {
     c(
       list(flow = as.numeric(part$part), client = part$node, t_first_packet_s = part$t_start_s),
-      flow[intersect(names(flow_factors), names(flow))]
+      flow[intersect(c(plan_1_columns, "pacing", "profile"), names(flow))]
     )
   }, parts, flows)
   if (length(asked) > 1L) run$flows <- asked
