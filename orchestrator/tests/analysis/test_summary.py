@@ -15,16 +15,14 @@ from netjoule.analysis.floor_warnings import floor_warnings, warning_line
 from netjoule.analysis.summary import (
     FAIRNESS_FILE,
     VERDICT_FILE,
-    fairness_line,
     grade_lines,
-    outside_lines,
     rows_of,
-    summary_tables,
     tell,
 )
 from netjoule.core.console import Output
 from netjoule.core.tables import Table
 from netjoule.design.run_table import PlanRow
+from netjoule.loads.flow.energy_table import fairness_line, outside_lines, summary_tables
 from netjoule.store.planfile import Owner, append_status, write_plan
 from netjoule.workload.cell import Cell
 from netjoule_contracts import transports

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule.analysis import summary
 from netjoule.cli import table_iv
 from netjoule.core import tables
 from netjoule.core.tables import Column, Table
 from netjoule.diagnostics import selftest
+from netjoule.loads.flow import energy_table
 
 ROOT = Path(__file__).parents[3]
 
@@ -28,7 +28,7 @@ def of_summary() -> Table:
     more |= {"loss_ratio": "0.0000123", "power_source": "modelled", "radio_source": "link-model"}
     rows = [dict(zip(names, cells, strict=True)) | more | {"transport": name} for name in ("udp", cells[2])]
     flows = {"flows_at_once": "udp up 5 Mb/s + tcp up 100 Mb/s"}
-    (table,) = summary.summary_tables([row | flows for row in rows])
+    (table,) = energy_table.summary_tables([row | flows for row in rows])
     return table
 
 

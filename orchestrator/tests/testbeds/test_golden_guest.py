@@ -14,7 +14,7 @@ import pytest
 from bundles import differing_anew
 from tiny_campaign import table
 
-from netjoule.analysis.summary import summary_rows, summary_tables
+from netjoule.loads.flow.energy_table import summary_rows, summary_tables
 from netjoule.validation.check import check_campaign
 from netjoule_radio.rates import PhyMode, rate_matches
 

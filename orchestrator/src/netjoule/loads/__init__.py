@@ -21,6 +21,11 @@ ROOMS = {
 """The class of each load by its name in loads.json."""
 
 
+def own_tables() -> Any:
+    """What the terminal tells of the load with tables of its own in R; of others `analysis` knows it."""
+    return import_module("netjoule.loads.flow.energy_table")
+
+
 def load_of(workload: Workload, topology: Topology) -> Load:
     """The load of a workload on a testbed; nothing runs yet."""
     made: Load = _room(workload.load)(workload, topology)
