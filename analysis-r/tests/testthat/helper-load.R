@@ -77,7 +77,7 @@ write_done_run <- function(dir, row, cell, t0, watts, done) {
       quantity = done$quantity, unit = done$unit, u = 0, reconciles = TRUE, `repeat` = 1L, parts = list(list(
         part = "1", node = "client", quantity = done$quantity, u = 0, asked_per_s = NULL, measures = list()
       ))
-    ), measures = done$measures, control = NULL, t_first_packet_s = edges[2], started_utc = "2026-01-01T00:00:00Z",
+    ), measures = done$measures, control = NULL, started_utc = "2026-01-01T00:00:00Z",
     versions = list(netjoule = "0.1.0"), status = "done", reasons = list()
   )))
   data.table::fwrite(data.frame(
