@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-# Helpers of these tests (synthetic.py) are modules beside them; importlib mode adds no folder by itself.
-sys.path.insert(0, str(Path(__file__).parent))
+# Helpers of these tests (synthetic.py) are modules beside them or in their rooms; importlib adds no folder.
+for folder in ("cli", "publishing", "validation", "coursework", "analysis", "."):
+    sys.path.insert(0, str(Path(__file__).parent / folder))
 
 
 @pytest.fixture(scope="session")
