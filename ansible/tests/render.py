@@ -63,9 +63,8 @@ def render(
         "netjoule_radio_interface": interface,
         "access_point_plan": access_point,
         "access_point_bridge": "br-netjoule" if wifi.get("forwarding") == "bridging" else "",
-        "access_point_control_dir": f"{run_dir}/hostapd",
+        "radio_run_dir": run_dir,
         "wifi_client_plan": client,
-        "wifi_client_control_dir": f"{run_dir}/wpa_supplicant",
     }
     templates = {"hostapd.conf": "access_point", "wpa_supplicant.conf": "wifi_client"}
     return {name: template(role, name).render(variables) for name, role in templates.items()}

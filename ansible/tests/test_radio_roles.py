@@ -86,7 +86,6 @@ class Host:
                 "radio_iw": str(self.folder / "bin/iw"),
                 "radio_run_dir": str(self.folder / "run"),
                 "radio_install_packages": False,
-                f"{self.role}_run_dir": str(self.folder / "run"),
                 "wifi_client_associate_within_s": 3,
             }
         )

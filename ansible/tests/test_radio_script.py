@@ -275,7 +275,7 @@ def test_systemd_accepts_the_unit(role: str, tmp_path: Path) -> None:
         "netjoule_radio_interface": "wlan0",
         "radio_script": "/run/netjoule/radio-wlan0.sh",
         f"{role}_{name}": "/bin/true",  # the daemon may not be installed here
-        f"{role}_config_file": f"/run/netjoule/{name}-wlan0.conf",
+        "radio_config_file": f"/run/netjoule/{name}-wlan0.conf",
         "access_point_plan": {"start_within_s": 15},
         "wifi_client_associate_within_s": 40,
     }

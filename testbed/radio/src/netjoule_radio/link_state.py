@@ -30,7 +30,7 @@ def access_point_differences(
     status = key_values(hostapd_status)
     if status.get("state") != "ENABLED":
         state = status.get("state", "no answer")
-        return [f"hostapd is not sending (state: {state}); its log says why, see access_point_log_file"]
+        return [f"hostapd is not sending (state: {state}); its log says why, see radio_log_file"]
     found = _wrong(status, "freq", str(plan["frequency_mhz"]), _SWAPPED)
     found += _wrong(status, "secondary_channel", str(plan["secondary_channel"]), _SWAPPED)
     found += _wrong(
@@ -105,7 +105,7 @@ def client_differences(  # noqa: PLR0917  a filter of Ansible takes its argument
         return [
             f"the client is not associated (wpa_state: {status.get('wpa_state', 'no answer')}); is the "
             "access point up "
-            "and in reach, and is the passphrase the same? Its log says more, see wifi_client_log_file"
+            "and in reach, and is the passphrase the same? Its log says more, see radio_log_file"
         ]
     found = _wrong(
         status, "ssid", _as_printed(wifi["ssid"]), "another wpa_supplicant runs on this radio; end it"
