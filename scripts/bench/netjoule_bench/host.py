@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from netjoule.store.fingerprint import host_fingerprint
 from netjoule_bench.generators.contest import Contest
 
 _STEAL = 7  # place of the stolen time among the figures of /proc/stat (proc(5))
@@ -27,7 +28,7 @@ class Watch:
         stolen = stolen_percent(self._start, _cpu_ticks())
         generators = [one.name for one in contest.iperf3s] + [one.name for one in contest.neighbours]
         return (
-            f"Host: {_cpu_model()}, {os.cpu_count()} cores, Linux {platform.release()}, "
+            f"Host: {host_fingerprint()['cpu_model']}, {os.cpu_count()} cores, Linux {platform.release()}, "
             f"{', '.join(generators)}, commit {_commit(repo)}. "
             f"Time that a hypervisor took from it: {stolen:.1f} %."
         )
@@ -43,13 +44,6 @@ def stolen_percent(before: Sequence[int], after: Sequence[int]) -> float:
 def _cpu_ticks() -> list[int]:
     first = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0]
     return [int(figure) for figure in first.split()[1:]]
-
-
-def _cpu_model() -> str:
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown CPU"
 
 
 def _commit(repo: Path) -> str:
