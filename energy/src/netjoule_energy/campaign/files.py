@@ -31,6 +31,8 @@ PROVISIONAL = "provisional"
 IDLE_STATE = "idle"
 """Of a radio's log: the state in which a tail ends."""
 METER_COLUMNS = ("t_s", "power_w", "flag")
+NO_READINGS = Readings(np.empty(0), np.empty(0), np.empty(0, np.str_), update_interval_s=0.0, lag_s=0.0)
+"""Of a meter where no power was logged."""
 
 
 class CampaignError(ValueError):
@@ -115,13 +117,13 @@ def read_meter(
     names as meter_id, so no path leaves the campaign.
     """
     meter_id = str(passport["meter_id"])
-    if passport["power_source"] == UNKNOWN_POWER:
-        return _unlogged(passport)
     device: DeviceSamples | None = None
     if passport.get("device_model") is not None:
         device = read_device(campaign / "devices" / f"{meter_id}.ndjson", t_from_s, t_to_s)
     lag_s = float(passport["lag_s"]) if lag is None else lag.lag_s
-    readings, step = _read_readings(campaign, passport, lag_s, t_from_s, t_to_s)
+    readings, step = NO_READINGS, 0.0
+    if passport["power_source"] != UNKNOWN_POWER:
+        readings, step = _read_readings(campaign, passport, lag_s, t_from_s, t_to_s)
     stated = passport.get("resolution")
     return MeterInput(
         meter_id=meter_id,
@@ -135,21 +137,6 @@ def read_meter(
         quantity=str(passport.get("quantity") or "active_power"),
         u_lag_s=None if lag is None else lag.u_lag_s,
         step=step if stated is None else float(stated),
-    )
-
-
-def _unlogged(passport: dict[str, Any]) -> MeterInput:
-    """Return what stands for a meter where no power was logged: no readings, nothing known of them."""
-    empty = np.empty(0)
-    return MeterInput(
-        meter_id=str(passport["meter_id"]),
-        node=str(passport["node"]),
-        power_source=UNKNOWN_POWER,
-        device_model=None,
-        device_form=None,
-        accuracy=accuracy_of(passport),
-        readings=Readings(empty, empty, np.empty(0, dtype=np.str_), update_interval_s=0.0, lag_s=0.0),
-        device=None,
     )
 
 
