@@ -22,65 +22,51 @@ if TYPE_CHECKING:
 _DEFAULT_LISTEN = "127.0.0.1:0"
 
 
-_Model = Annotated[
-    str, typer.Argument(metavar="MODEL", help="Instrument to emulate; `list` names them, e.g. wt210.")
-]
-_PowerStream = Annotated[
-    str | None, typer.Option(help="Its power, as netjoule-device prints it: a pipe, - for standard input.")
-]
-_Power = Annotated[float | None, typer.Option(help="Constant power in W instead of a stream.")]
-_PowerTrace = Annotated[
-    Path | None, typer.Option(help="Recorded power instead: CSV with t_s and power_w, or NDJSON.")
-]
-_Repeat = Annotated[bool, typer.Option("--repeat", help="Begin the trace again at its end.")]
-_PortKind = Annotated[
-    str | None,
-    typer.Option(help="pty, tcp, tcp-once, udp or vxi11 [default: the instrument's usual one]."),
-]
-_Listen = Annotated[
-    str | None, typer.Option(help="HOST:PORT of tcp and udp; port 0 takes a free one.", metavar="ADDRESS")
-]
-_Link = Annotated[Path | None, typer.Option(help="Symbolic link to make to the pseudo-terminal.")]
-_BaudRate = Annotated[
-    int | None,
-    typer.Option(help="Baud rate it is set to; a client at another one receives noise [default: any]."),
-]
-_Variant = Annotated[str, typer.Option(help="Which device of its kind: the preset of a socket.")]
-_Extra = Annotated[
-    list[str] | None, typer.Option("--set", help="A further option of this model, NAME=VALUE.")
-]
-_ControlSocket = Annotated[
-    Path | None,
-    typer.Option(help="Unix datagram socket that takes faults as JSON lines.", metavar="PATH"),
-]
-_Seed = Annotated[int | None, typer.Option(help="Draw this instrument's errors; without it, it has none.")]
-_UpdateInterval = Annotated[
-    float | None, typer.Option(help="Update interval in s until a client sets it [default: its own].")
-]
-_Voltage = Annotated[float, typer.Option(help="Voltage of the supply in V.")]
-_PowerFactor = Annotated[float, typer.Option(min=0.01, max=1.0, help="Power factor of the device.")]
-_CrestFactor = Annotated[float, typer.Option(min=1.0, help="Peak over RMS of the current.")]
-
-
 def emulate_command(
-    model: _Model,
-    power_stream: _PowerStream = None,
-    power_w: _Power = None,
-    power_trace: _PowerTrace = None,
-    repeat: _Repeat = False,
-    port_kind: _PortKind = None,
-    listen: _Listen = None,
-    link: _Link = None,
-    baud_rate: _BaudRate = None,
-    variant: _Variant = "",
-    extra: _Extra = None,
-    control: _ControlSocket = None,
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Instrument to emulate; `list` names them, e.g. wt210.")
+    ],
+    power_stream: Annotated[
+        str | None,
+        typer.Option(help="Its power, as netjoule-device prints it: a pipe, - for standard input."),
+    ] = None,
+    power_w: Annotated[float | None, typer.Option(help="Constant power in W instead of a stream.")] = None,
+    power_trace: Annotated[
+        Path | None, typer.Option(help="Recorded power instead: CSV with t_s and power_w, or NDJSON.")
+    ] = None,
+    repeat: Annotated[bool, typer.Option("--repeat", help="Begin the trace again at its end.")] = False,
+    port_kind: Annotated[
+        str | None,
+        typer.Option(help="pty, tcp, tcp-once, udp or vxi11 [default: the instrument's usual one]."),
+    ] = None,
+    listen: Annotated[
+        str | None, typer.Option(help="HOST:PORT of tcp and udp; port 0 takes a free one.", metavar="ADDRESS")
+    ] = None,
+    link: Annotated[Path | None, typer.Option(help="Symbolic link to make to the pseudo-terminal.")] = None,
+    baud_rate: Annotated[
+        int | None,
+        typer.Option(help="Baud rate it is set to; a client at another one receives noise [default: any]."),
+    ] = None,
+    variant: Annotated[str, typer.Option(help="Which device of its kind: the preset of a socket.")] = "",
+    extra: Annotated[
+        list[str] | None, typer.Option("--set", help="A further option of this model, NAME=VALUE.")
+    ] = None,
+    control: Annotated[
+        Path | None,
+        typer.Option(help="Unix datagram socket that takes faults as JSON lines.", metavar="PATH"),
+    ] = None,
     origin_ns: Origin = None,
-    seed: _Seed = None,
-    update_interval_s: _UpdateInterval = None,
-    voltage_v: _Voltage = 230.0,
-    power_factor: _PowerFactor = 1.0,
-    current_crest_factor: _CrestFactor = 1.41421356,
+    seed: Annotated[
+        int | None, typer.Option(help="Draw this instrument's errors; without it, it has none.")
+    ] = None,
+    update_interval_s: Annotated[
+        float | None, typer.Option(help="Update interval in s until a client sets it [default: its own].")
+    ] = None,
+    voltage_v: Annotated[float, typer.Option(help="Voltage of the supply in V.")] = 230.0,
+    power_factor: Annotated[float, typer.Option(min=0.01, max=1.0, help="Power factor of the device.")] = 1.0,
+    current_crest_factor: Annotated[
+        float, typer.Option(min=1.0, help="Peak over RMS of the current.")
+    ] = 1.41421356,
 ) -> None:
     """Emulate a power meter: it speaks the real instrument's protocol.
 

@@ -16,36 +16,28 @@ if TYPE_CHECKING:
 
     from netjoule.design.timeline import MeterPace
 
-_Command = Annotated[list[str], typer.Argument(metavar="CMD", help="Program and arguments, behind --.")]
-_Server = Annotated[str | None, typer.Option("--server", metavar="CMD", help="A program on the server.")]
-_Ready = Annotated[
-    str | None, typer.Option("--server-ready", metavar="REGEX", help="What it prints once it is up.")
-]
-_Env = Annotated[
-    list[str] | None, typer.Option("--env", metavar="NAME=V1,V2", help="Values of a variable, compared.")
-]
-_Regex = Annotated[
-    str | None, typer.Option("--work-regex", metavar="REGEX", help="Its last match in stdout is the work.")
-]
-_Path = Annotated[
-    str | None, typer.Option("--work-json", metavar="PATH", help="Place of the work in stdout, JSON.")
-]
-_Unit = Annotated[str | None, typer.Option("--unit", metavar="U", help="Unit of the work.")]
-_Time = Annotated[
-    float, typer.Option("-t", "--time", metavar="S", min=0, help="Short work is repeated so long.")
-]
-
 
 def measure(
-    command: _Command,
-    server: _Server = None,
-    server_ready: _Ready = None,
-    env: _Env = None,
-    work_regex: _Regex = None,
-    work_json: _Path = None,
-    unit: _Unit = None,
+    command: Annotated[list[str], typer.Argument(metavar="CMD", help="Program and arguments, behind --.")],
+    server: Annotated[str | None, typer.Option(metavar="CMD", help="A program on the server.")] = None,
+    server_ready: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="What it prints once it is up.")
+    ] = None,
+    env: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=V1,V2", help="Values of a variable, compared.")
+    ] = None,
+    work_regex: Annotated[
+        str | None,
+        typer.Option(metavar="REGEX", help="Its last match in stdout is the work."),
+    ] = None,
+    work_json: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Place of the work in stdout, JSON.")
+    ] = None,
+    unit: Annotated[str | None, typer.Option(metavar="U", help="Unit of the work.")] = None,
     blocks: typed.Blocks = 3,
-    time_s: _Time = 5.0,
+    time_s: Annotated[
+        float, typer.Option("-t", "--time", metavar="S", min=0, help="Short work is repeated so long.")
+    ] = 5.0,
     testbed: typed.Testbed = None,
     out: typed.Out = None,
     json: typed.Json = False,

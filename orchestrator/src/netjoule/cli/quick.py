@@ -16,20 +16,22 @@ if TYPE_CHECKING:
     from netjoule.design.duration import Forecast
     from netjoule.design.timeline import MeterPace
 
-_Transports = Annotated[str, typer.Argument(metavar="TRANSPORTS", help="For example udp,tcp,quic,dccp.")]
-_Rate = Annotated[str, typer.Option("-b", "--bitrate", metavar="RATE,...", help="Offered loads, bit/s.")]
-_Length = Annotated[str, typer.Option("-l", "--length", metavar="BYTES,...", help="Message lengths.")]
-_Time = Annotated[float, typer.Option("-t", "--time", metavar="S", min=0.3, help="Measured per run, s.")]
 
 _FACTOR = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
 def quick(
-    transports: _Transports,
-    bitrate: _Rate = "6M",
-    length: _Length = "1440",
+    transports: Annotated[str, typer.Argument(metavar="TRANSPORTS", help="For example udp,tcp,quic,dccp.")],
+    bitrate: Annotated[
+        str, typer.Option("-b", "--bitrate", metavar="RATE,...", help="Offered loads, bit/s.")
+    ] = "6M",
+    length: Annotated[
+        str, typer.Option("-l", "--length", metavar="BYTES,...", help="Message lengths.")
+    ] = "1440",
     blocks: typed.Blocks = 3,
-    time_s: _Time = 5.0,
+    time_s: Annotated[
+        float, typer.Option("-t", "--time", metavar="S", min=0.3, help="Measured per run, s.")
+    ] = 5.0,
     testbed: typed.Testbed = None,
     out: typed.Out = None,
     json: typed.Json = False,
