@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -317,22 +318,26 @@ def read_states(campaign: Path, node: str, t_from_s: float, t_to_s: float) -> Ra
     path = campaign / "radio" / f"{node}.csv"
     if not path.exists():
         return None
-    header = _header(path, ("t_s",))
-    if "state" not in header:
-        return None
-    t_at, state_at = header.index("t_s"), header.index("state")
-    found: list[tuple[float, bool]] = []
-    with readable(path):
-        for _, cells, defect in reading.rows(path):
-            t_s = None if defect or len(cells) != len(header) else _number([cells[t_at].encode()])
-            if t_s is not None and t_s <= t_to_s and cells[state_at]:
-                found.append((t_s, cells[state_at] == IDLE_STATE))
+    log = _states_in(path, path.stat().st_size, path.stat().st_mtime_ns)
     # The last state before the stretch holds when it begins.
-    first = max((k for k, (t_s, _) in enumerate(found) if t_s <= t_from_s), default=0)
-    kept = found[first:]
-    if not kept:
-        return None
-    return RadioStates(np.array([t for t, _ in kept]), np.array([idle for _, idle in kept], dtype=np.bool_))
+    first = max(0, int(np.searchsorted(log.t_s, t_from_s, side="right")) - 1)
+    end = int(np.searchsorted(log.t_s, t_to_s, side="right"))
+    return RadioStates(log.t_s[first:end], log.idle[first:end]) if end > first else None
+
+
+@lru_cache(maxsize=8)
+def _states_in(path: Path, _size: int, _mtime_ns: int) -> RadioStates:
+    """Return all states in the log of a radio, which is read once for all runs and meters."""
+    header = _header(path, ("t_s",))
+    found: list[tuple[float, bool]] = []
+    if "state" in header:
+        t_at, state_at = header.index("t_s"), header.index("state")
+        with readable(path):
+            for _, cells, defect in reading.rows(path):
+                whole = not defect and len(cells) == len(header) and cells[state_at]
+                if whole and (t_s := _number([cells[t_at].encode()])) is not None:
+                    found.append((t_s, cells[state_at] == IDLE_STATE))
+    return RadioStates(np.array([t for t, _ in found]), np.array([idle for _, idle in found], dtype=np.bool_))
 
 
 def check(path: Path, contract: str, document: dict[str, Any]) -> None:
