@@ -106,13 +106,10 @@ class Ptd(DialogueMeter):
             return Accuracy(
                 None, None, "unknown: the setting model does not name the analyser behind PTDaemon"
             )
+        conditions = wt210_accuracy.Conditions(**self._conditions())
         if model == "WT210":
-            return wt210_accuracy.power_accuracy(
-                wt210_accuracy.Conditions(**self._conditions()), calibration_age_days
-            )
-        return wt310_accuracy.power_accuracy(
-            wt310_accuracy.Conditions(model=model, **self._conditions()), calibration_age_days
-        )
+            return wt210_accuracy.power_accuracy(conditions, calibration_age_days)
+        return wt310_accuracy.power_accuracy(model, conditions, calibration_age_days)
 
     def _conditions(self) -> dict[str, Any]:
         limits = self.measuring_range

@@ -100,14 +100,17 @@ def band_reading_ratio(band: Band, frequency_hz: float) -> float:
     return band.reading_ratio + band.slope_per_khz * max(frequency_hz / 1e3 - band.slope_from_khz, 0.0)
 
 
-def power_factor_ratio(power_factor: float, frequency_hz: float) -> float:
+def power_factor_ratio(
+    power_factor: float, frequency_hz: float, influence: float = 0.002, influence_per_khz: float = 0.002
+) -> float:
     """Added part of the reading for 0 < power factor < 1: tan(phi) times the influence at power factor 0.
 
-    The influence is 0.2 % of VA at 45 to 66 Hz, and (0.2 + 0.2 f/kHz) % elsewhere (for reference).
+    The influence is a part of VA at 45 to 66 Hz, and grows with the frequency elsewhere (for reference).
     """
     if frequency_hz == 0 or power_factor >= 1:
         return 0.0
-    influence = 0.002 if 45 <= frequency_hz <= 66 else 0.002 + 0.002 * frequency_hz / 1e3
+    if not 45 <= frequency_hz <= 66:
+        influence += influence_per_khz * frequency_hz / 1e3
     return influence * math.sqrt(1 - power_factor**2) / power_factor
 
 

@@ -16,7 +16,8 @@ from typing import ClassVar
 
 from netjoule_meters.adapters.dialogue_meter import Command
 from netjoule_meters.adapters.power_analysers.nr_values import Gap, Value, parse_value
-from netjoule_meters.adapters.power_analysers.wt310_accuracy import Conditions, power_accuracy
+from netjoule_meters.adapters.power_analysers.wt210_accuracy import Conditions
+from netjoule_meters.adapters.power_analysers.wt310_accuracy import power_accuracy
 from netjoule_meters.adapters.power_analysers.yokogawa import EVENT_FILTERS, WT_SETTINGS, Yokogawa
 from netjoule_meters.adapters.provisional_checks import Finding
 from netjoule_meters.errors import (
@@ -112,8 +113,8 @@ class WT310(Yokogawa):
 
     def _limits(self, calibration_age_days: float) -> Accuracy:
         """Limits of error by the specifications of the model that the settings name."""
-        conditions = Conditions(model=self.settings["model"], **self._conditions())
-        return power_accuracy(conditions, calibration_age_days)
+        conditions = Conditions(**self._conditions())
+        return power_accuracy(self.settings["model"], conditions, calibration_age_days)
 
     def autorange(self, on: bool) -> None:
         """Let it choose its ranges, or return to those of the settings."""

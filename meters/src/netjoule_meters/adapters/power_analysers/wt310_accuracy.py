@@ -12,7 +12,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from netjoule_meters.adapters.power_analysers.wt210_accuracy import Band, band_reading_ratio
+from netjoule_meters.adapters.power_analysers.wt210_accuracy import (
+    Band,
+    Conditions,
+    band_reading_ratio,
+    line_filter_ratio,
+    power_factor_ratio,
+)
 from netjoule_meters.passport import Accuracy, AccuracyTerm
 
 _TWELVE_MONTHS_DAYS = 366.0
@@ -59,32 +65,12 @@ MODELS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """What the limits depend on.
+def power_accuracy(model_name: str, conditions: Conditions, calibration_age_days: float) -> Accuracy:
+    """Limits of error of active power so long after calibration; unknown outside the table, saying why.
 
-    Attributes:
-        model: WT310 or WT310E.
-        frequency_hz: frequency of the supply; 0 for DC.
-        power_factor: of the load; 1 when unknown.
-        crest_factor: 3 or 6, the instrument's setting; 6 doubles the range part.
-        line_filter: whether it is on.
-        voltage_range_v: for self-generated heat, as the current range.
-        current_range_a: see above.
+    Crest factor 6 doubles the range part; self-generated heat is taken at the full ranges.
     """
-
-    model: str
-    frequency_hz: float
-    power_factor: float
-    crest_factor: int
-    line_filter: bool
-    voltage_range_v: float = 0.0
-    current_range_a: float = 0.0
-
-
-def power_accuracy(conditions: Conditions, calibration_age_days: float) -> Accuracy:
-    """Limits of error of active power so long after calibration; unknown outside the table, saying why."""
-    model = MODELS[conditions.model]
+    model = MODELS[model_name]
     why = _why_unknown(model, conditions, calibration_age_days)
     if why is not None:
         return Accuracy(None, None, f"unknown: {why} ({model.source})")
@@ -92,12 +78,13 @@ def power_accuracy(conditions: Conditions, calibration_age_days: float) -> Accur
     band = next(band for band in model.bands() if frequency_hz <= band.upto_hz)
     range_ratio = band.range_ratio * power_factor
     heat_ratio = _HEAT_PER_V2 * conditions.voltage_range_v**2 + _HEAT_PER_A2 * conditions.current_range_a**2
+    influences = (model.influence, model.influence_per_khz or 0.0)
     terms = (
         AccuracyTerm("reading", band_reading_ratio(band, frequency_hz), 0.0),
         AccuracyTerm("range", 0.0, range_ratio),
         AccuracyTerm("crest_factor", 0.0, range_ratio if conditions.crest_factor == 6 else 0.0),
-        AccuracyTerm("power_factor", _power_factor_ratio(model, conditions), 0.0),
-        AccuracyTerm("line_filter", _line_filter_ratio(conditions), 0.0),
+        AccuracyTerm("power_factor", power_factor_ratio(power_factor, frequency_hz, *influences), 0.0),
+        AccuracyTerm("line_filter", line_filter_ratio(conditions), 0.0),
         AccuracyTerm("self_heating", heat_ratio, 0.0),
     )
     source = (
@@ -105,20 +92,6 @@ def power_accuracy(conditions: Conditions, calibration_age_days: float) -> Accur
         f"crest factor {conditions.crest_factor}, line filter {'on' if conditions.line_filter else 'off'}"
     )
     return Accuracy.of_terms(terms, source)
-
-
-def _power_factor_ratio(model: Model, conditions: Conditions) -> float:
-    power_factor = conditions.power_factor
-    influence = model.influence
-    if not 45 <= conditions.frequency_hz <= 66:
-        influence += (model.influence_per_khz or 0.0) * conditions.frequency_hz / 1e3
-    return influence * math.sqrt(1 - power_factor**2) / power_factor
-
-
-def _line_filter_ratio(conditions: Conditions) -> float:
-    if not conditions.line_filter:
-        return 0.0
-    return 0.01 if conditions.frequency_hz < 45 else 0.003
 
 
 def _why_unknown(model: Model, conditions: Conditions, calibration_age_days: float) -> str | None:

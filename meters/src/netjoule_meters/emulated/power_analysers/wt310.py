@@ -10,11 +10,13 @@ scaling factors, averaging, MATH, binary values, the WT200 command set.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from netjoule_meters.adapters.power_analysers.nr_values import NO_DATA_TEXT, OVERRANGE_TEXT
+from netjoule_meters.adapters.power_analysers.wt210_accuracy import Conditions
 from netjoule_meters.adapters.power_analysers.wt310 import UPDATE_INTERVALS_S
-from netjoule_meters.adapters.power_analysers.wt310_accuracy import Conditions, power_accuracy
+from netjoule_meters.adapters.power_analysers.wt310_accuracy import power_accuracy
 from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.power_analysers.wt210_measurement import Errors
 from netjoule_meters.emulated.power_analysers.yokogawa import (
@@ -181,9 +183,10 @@ def _word_of(text: str, words: tuple[str, ...]) -> str:
 
 def _drawn(model: str, seed: int | None, supply: Supply) -> Errors:
     """Errors within the limits at this supply, or at 50 Hz and power factor 1 where there are none."""
-    limits = power_accuracy(Conditions(model, supply.frequency_hz, supply.power_factor, 3, False), 365.0)
+    here = Conditions(supply.frequency_hz, supply.power_factor, 3, False, 0.0, 0.0)
+    limits = power_accuracy(model, here, 365.0)
     if limits.reading_ratio is None:
-        limits = power_accuracy(Conditions(model, 50.0, 1.0, 3, False), 365.0)
+        limits = power_accuracy(model, replace(here, frequency_hz=50.0, power_factor=1.0), 365.0)
     assert limits.reading_ratio is not None and limits.range_ratio is not None, "the table has 50 Hz"
     return Errors.drawn(seed, limits.reading_ratio, limits.range_ratio)
 
