@@ -64,8 +64,6 @@ class SysfsMeter(PolledMeter):
         """Content of a file that a device need not have."""
         try:
             return self._text(path) or None
-        except NotPermitted:
-            return None
         except ConnectionLost:
             return None
 
