@@ -260,6 +260,11 @@ def test_what_no_running_testbed_can_change_has_sessions_of_its_own(tmp_path: Pa
         assert run["in_force"] == {"altitude_m": {"value": held["altitude_m"], "since_start": held}}
     sessions = json.loads((out / "campaign.json").read_text())["sessions"]
     assert [session["end"] for session in sessions] == ["complete"] * 4
+    document = min(out.glob("runs/*/run.json"))
+    document.write_text(json.dumps({k: v for k, v in run_documents(out)[0].items() if k != "in_force"}))
+    check = program.start("-m", "netjoule", "check", str(out))
+    assert "it does not have altitude_m, which the run asks of its testbed" in "".join(check.communicate())
+    assert check.returncode == 4
     blocks = [(int(row["block"]), row["altitude_m"]) for row in table(out / "plan.csv")]
     assert len(blocks) == 8
     assert blocks[0] == blocks[1] != blocks[2] == blocks[3]

@@ -26,7 +26,6 @@ from netjoule.store.campaign import document_name
 from netjoule.validation import tables
 from netjoule.validation.tables import Defect
 from netjoule.workload.load import Condition, Kept, Load
-from netjoule.workload.workload import of_testbed
 from netjoule_contracts.lift import runs as lift
 from netjoule_contracts.lift.results import lifted_result
 from netjoule_contracts.types.result import Floor, Node, Result
@@ -77,7 +76,7 @@ def check_run(
             yield from _fits_plan(file, run, row)
         yield from _windows(file, run, ("measure",) if imported else _needed(run))
         yield from _codes(file, _codes_of(run))
-        yield from _in_force(file, run)
+        yield from _in_force(file, run, asked)
         yield from _reader_cpu(file, run)
     if (folder / "events.csv").exists():
         yield from _events(f"{base}/events.csv", folder / "events.csv")
@@ -164,11 +163,12 @@ def _codes_of(run: Document) -> list[str]:
     return [reason["code"] for reason in run.get("reasons", ())]
 
 
-def _in_force(file: str, run: Document) -> Iterator[Defect]:
-    """A finished run tells what its testbed had set of each factor of the testbed."""
-    asked = {name for name in run.get("factors", ()) if of_testbed(name)}
-    for name in sorted(asked - set(run.get("in_force", ()))) if run["status"] != "failed" else ():
-        yield Defect(file, "field in_force", f"it does not have {name}, a factor of the run")
+def _in_force(file: str, run: Document, asked: Condition | None) -> Iterator[Defect]:
+    """A finished run tells what its testbed had in force of all that the run asked of it."""
+    if asked is None or run["status"] == "failed":
+        return
+    for name in sorted(set(asked.testbed) - set(run.get("in_force", ()))):
+        yield Defect(file, "field in_force", f"it does not have {name}, which the run asks of its testbed")
 
 
 def _reader_cpu(file: str, run: Document) -> Iterator[Defect]:
