@@ -15,9 +15,9 @@ from typing import ClassVar
 
 from netjoule_meters.adapters.base import Semantics
 from netjoule_meters.adapters.host_sensors.sysfs_meter import MICRO, SysfsMeter
-from netjoule_meters.adapters.polled import Sample
+from netjoule_meters.adapters.polled import Sample, number
 from netjoule_meters.adapters.provisional_checks import Finding, sample_updates
-from netjoule_meters.errors import GarbageReply, PortUnavailable, WrongMode
+from netjoule_meters.errors import PortUnavailable, WrongMode
 from netjoule_meters.passport import Identification
 from netjoule_meters.settings import Setting
 
@@ -126,9 +126,4 @@ class Battery(SysfsMeter):
     def _known(self, path: str) -> float | None:
         """A value that need not be there."""
         text = self._optional_text(path)
-        if text is None:
-            return None
-        try:
-            return float(text) * MICRO
-        except ValueError:
-            raise GarbageReply(f"{path} is {text[:40]!r}, not a number") from None
+        return None if text is None else number(text, path) * MICRO
