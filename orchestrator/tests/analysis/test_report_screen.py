@@ -12,6 +12,7 @@ from typing import Any
 import poisoned
 import pytest
 from chromium import Chromium, Page
+from golden_sentences import raises
 from page_rules import DRAWINGS, LOW_CONTRAST, SKIPPED_HEADINGS, SMALL_WORDS, UNNAMED
 from report_pages import DESK, PHONE, OpenPage, reported
 
@@ -472,6 +473,6 @@ def test_a_meter_s_name_that_is_no_file_name_is_refused(tmp_path: Path) -> None:
     document = json.loads((campaign / "campaign.json").read_text())
     document["meters"][0]["meter_id"] = poisoned.IMAGE
     (campaign / "campaign.json").write_text(json.dumps(document))
-    with pytest.raises(InvalidData, match="is not a plain name"):
+    with raises(InvalidData):
         reported(campaign)
     assert not (campaign / "report.html").exists()

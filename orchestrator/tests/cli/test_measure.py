@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from golden_sentences import raises
 from plans import plan
 from tiny_campaign import netjoule, table, until_released, written
 
@@ -57,7 +58,7 @@ def test_a_command_alone_has_one_arm() -> None:
 
 @pytest.mark.parametrize("text", ["LEVEL", "level=1", "=1", "A B=1"])
 def test_another_form_of_variable_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="THREADS=1,2,4"):
+    with raises(UsageError):
         variables([text])
 
 
@@ -76,9 +77,9 @@ def test_settings_that_no_run_could_use_are_refused(settings: dict[str, Any], fi
 
 def test_a_workload_without_a_command_and_one_with_sync_pulses_are_refused() -> None:
     bare = asked("x")
-    with pytest.raises(UsageError, match="field command"):
+    with raises(UsageError):
         loads.made({name: part for name, part in bare.items() if name != "command"}, where="test")
-    with pytest.raises(UsageError, match="sync_pulses"):
+    with raises(UsageError):
         loads.made({**bare, "sync_pulses": True}, where="test")
 
 
@@ -89,7 +90,7 @@ def test_a_program_of_any_build_and_of_the_server_is_looked_for(tmp_path: Path) 
     value["factors"]["build"] = ["plain", "o3"]
     load = loads.load_of(loads.made(value, where="test"), here)
     assert isinstance(load, CommandLoad)
-    with pytest.raises(HostLacks, match="no program no-such-build on this host"):
+    with raises(HostLacks):
         load.require_programs()
 
 

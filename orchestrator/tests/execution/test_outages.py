@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import runner_fakes as fakes
+from golden_sentences import raises
 
 from netjoule.core.errors import HostLacks, RunFailed
 from netjoule.core.reason import Reason, invalidates
@@ -169,7 +170,7 @@ def test_a_radios_log_that_cannot_go_on_ends_the_campaign_before_its_next_run() 
             await asyncio.wait(radio._tasks)
             await Elements(Hosts(), radio).all_back()
 
-    with pytest.raises(RunFailed, match="the disk is full"):
+    with raises(RunFailed):
         asyncio.run(asyncio.wait_for(whole(), 20))
 
 
@@ -182,7 +183,7 @@ def test_a_client_that_stays_away_ends_the_campaign_with_a_sentence(monkeypatch)
             await reader.given.wait()
             await Elements(Hosts(), radio).all_back()
 
-    with pytest.raises(RunFailed, match="the radio of client is not associated since") as caught:
+    with raises(RunFailed) as caught:
         asyncio.run(whole())
     assert caught.value.code == "radio_disassociated"
 
@@ -202,7 +203,7 @@ def test_every_clients_radio_is_watched_and_each_must_be_back(monkeypatch) -> No
             return [reason.detail for reason in Elements(Hosts(), radio).reasons(0.0, 10.0)]
 
     # The first one's return is not the second one's.
-    with pytest.raises(RunFailed, match="the radio of second is not associated"):
+    with raises(RunFailed):
         asyncio.run(whole(Reader(gone, back), SecondReader(gone)))
     assert asyncio.run(whole(Reader(), SecondReader(gone, back))) == ["second is not associated at 1.0 s"]
 
@@ -301,7 +302,7 @@ def test_a_host_in_reach_that_answers_nothing_is_not_waited_for_without_end(
     monkeypatch.setattr(fakes, "FakeTestbed", Never)
     with (
         fakes.new_campaign(tmp_path / "c") as campaign,
-        pytest.raises(RunFailed, match="host server: no answer in time"),
+        raises(RunFailed),
     ):
         fakes.run(campaign, fakes.Script())
     waited_s = (asked[-1] - asked[0]) / 1e9

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_sentences import raises
 from runner_fakes import PLACE, START_NS, Script, fake_load, new_campaign, topology, workload
 
 from netjoule.core import programs
@@ -116,7 +117,7 @@ def test_a_pass_sends_the_heaviest_flows_and_fixes_what_it_found(tmp_path, monke
 
 @pytest.mark.parametrize(("status", "kind"), [(2, UsageError), (1, RunFailed), (3, RunFailed)])
 def test_a_pass_that_fails_says_why(tmp_path, monkeypatch, status, kind) -> None:
-    with pytest.raises(kind, match="ranging pass of meter m0: no range holds 30 A"):
+    with raises(kind):
         run_pass(tmp_path, monkeypatch, "netjoule-meters: no range holds 30 A", status)
 
 
@@ -172,12 +173,12 @@ def test_only_emulated_meters_have_faults_and_options(name) -> None:
     document = topology().document
     value = [{"t_s": 1, "fault": "drop"}] if name == "faults" else {"miss_ratio": 0}
     plug = {"meter_id": "m", "node": "client", "adapter": "cc128", "resource": "/dev/ttyS0", name: value}
-    with pytest.raises(UsageError, match="only an emulated meter has"):
+    with raises(UsageError):
         Topology.from_document({**document, "meters": [plug]}, where="test")
 
 
 def test_an_adapter_without_an_emulated_instrument_is_refused() -> None:
     document = topology().document
     document["meters"][0]["adapter"] = "rapl"
-    with pytest.raises(UsageError, match=r"meter m0: there is no emulated rapl; use one of cc128, hm8115"):
+    with raises(UsageError):
         check_emulations(Topology.from_document(document, where="test"))

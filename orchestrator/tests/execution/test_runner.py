@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_sentences import raises
 from runner_fakes import (
     START_NS,
     FakeTestbed,
@@ -233,7 +234,7 @@ def failing(keep: Callable[[FlowSpec], bool]) -> Script:
 def test_a_pacing_limit_that_no_run_of_a_mini_block_keeps_stops_the_campaign(tmp_path: Path) -> None:
     script = failing(lambda spec: False)
     with new_campaign(tmp_path / "c", workload(blocks=2)) as campaign:
-        with pytest.raises(InvalidData, match=r"max_error_us 60: it is 812\.0000 \(") as stopped:
+        with raises(InvalidData) as stopped:
             run(campaign, script)
         first = [row for row in campaign.rows() if row.mini_block == 1 and row.attempt == 1]
         assert script.of("go") == [row.run_id for row in first]
@@ -285,7 +286,7 @@ def test_five_failures_in_a_row_end_the_session_with_the_cause(tmp_path: Path) -
 
     script.on_open = on_open
     with new_campaign(tmp_path / "c", workload(blocks=3)) as campaign:
-        with pytest.raises(RunFailed, match=r"last 5 runs failed.*cannot reach 10\.79\.0\.1:5301"):
+        with raises(RunFailed):
             run(campaign, script)
         assert campaign.document["sessions"][-1]["end"] == "failed"
         assert campaign.document["status"] == "interrupted"
@@ -303,7 +304,7 @@ def test_a_dead_link_is_named_and_finished_runs_are_kept(tmp_path: Path) -> None
 
     script.on_report = on_report
     with new_campaign(tmp_path / "c") as campaign:
-        with pytest.raises(RunFailed, match="netjoule-link was killed") as caught:
+        with raises(RunFailed) as caught:
             run(campaign, script, on_up=beds.append)
         assert caught.value.code == "link_stopped"
     assert script.of("open") == script.of("end")
@@ -394,7 +395,7 @@ def test_windows_too_short_for_the_meter_are_refused_before_the_first_packet(tmp
 
     with (
         new_campaign(tmp_path / "c") as campaign,
-        pytest.raises(UsageError, match=r"warm_up_s is 0\.6 s.*at least 2"),
+        raises(UsageError),
     ):
         run(campaign, script, on_up=slow)
     assert script.log == []
@@ -421,7 +422,7 @@ def test_another_instrument_is_refused_on_resume() -> None:
     first = passport()
     runner.require_same_meters([], [first])
     runner.require_same_meters([first], [first | {"accuracy": {}, "firmware": "2"}])
-    with pytest.raises(UsageError, match=r"meter m0 had identification YOKOGAWA.* now it has OTHER"):
+    with raises(UsageError):
         runner.require_same_meters([first], [first | {"identification": "OTHER"}])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
+from golden_sentences import raises
 from runner_fakes import FakeTestbed, Script, new_campaign, run, workload
 
 from netjoule.core import files
@@ -73,7 +73,7 @@ def test_a_run_whose_clock_is_unsure_is_not_sent_and_is_repeated(tmp_path: Path)
 
 def test_a_clock_that_stays_unsure_ends_the_campaign_with_the_next_step(tmp_path: Path) -> None:
     script = Script()
-    with new_campaign(tmp_path / "c") as campaign, pytest.raises(RunFailed, match="clock of client"):
+    with new_campaign(tmp_path / "c") as campaign, raises(RunFailed):
         run(campaign, script, on_up=unsure(1.0, times=1000))
     assert script.of("go") == []
 

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from golden_sentences import raises, same_sentence
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -175,7 +176,7 @@ def test_the_package_is_what_debian_points_at():
         "linux-image-amd64\n  Depends: linux-image-6.1.0-56-amd64\n    linux-image-6.1.0-56-amd64-unsigned\n"
     )
     assert kernel.kernel_package(text) == "linux-image-6.1.0-56-amd64"
-    with pytest.raises(HostLacks, match="apt knows no package"):
+    with raises(HostLacks):
         kernel.kernel_package("N: Unable to locate package")
 
 
@@ -327,7 +328,7 @@ def test_no_qemu_names_the_package(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(tools, "_SBIN", "")
     assert run_command(["guest", "run", "--", "true"]) == 3
-    assert "install the package qemu-system-x86" in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)
 
 
 def test_the_commands_exit_code_and_flags_are_its_own(monkeypatch):

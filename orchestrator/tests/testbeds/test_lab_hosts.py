@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
+from golden_sentences import raises
 from lab_topology import LAB
 
 from netjoule.core import programs
@@ -87,13 +88,13 @@ def test_the_bridge_of_an_access_point_is_its_radio() -> None:
     document["hosts"]["tower"]["test_addresses"] = {"ipv4": "10.77.0.2", "ipv6": "fd77::2"}
     bridging = Topology.from_document(document, where="test")
     host = Host("ap", ways(controller="br-netjoule"))
-    with pytest.raises(UsageError, match="is br-netjoule, to which the test radio wlan0 belongs: control"):
+    with raises(UsageError):
         asyncio.run(require_control_off_the_radio(bridging, host, {}))  # type: ignore[arg-type]
     asyncio.run(require_control_off_the_radio(RACK, host, {}))  # type: ignore[arg-type]
 
 
 def test_a_host_without_ip_is_told() -> None:
-    with pytest.raises(HostLacks, match=r"host laptop: it has no ip command; install the package iproute2"):
+    with raises(HostLacks):
         reach("laptop", {f"ip -json route get {CONTROLLER}": Answer(127, "", "sh: 1: ip: not found")})
 
 
@@ -185,9 +186,7 @@ def test_a_labs_hosts_are_asked_for_dccp_not_the_controller(monkeypatch: pytest.
     lacks = (
         '[{"name": "kernel", "available": false, "reason": "Linux 6.18 has none: it was removed in 6.16"}]'
     )
-    with pytest.raises(
-        HostLacks, match=r"^host laptop: dccp-kernel needs the kernel's DCCP: Linux 6\.18 has none"
-    ):
+    with raises(HostLacks):
         asked_for_carriers(Answer(0, lacks, ""))
     asyncio.run(carriers.require_on(Host("laptop", {}), FlowSettings.of(synthetic.workload())))  # type: ignore[arg-type]
 
@@ -196,7 +195,7 @@ def test_a_labs_hosts_are_asked_for_dccp_not_the_controller(monkeypatch: pytest.
     "said", [Answer(2, "", "no such verb"), Answer(0, '{"udp": true}', ""), Answer(0, "[{}]", "")]
 )
 def test_a_program_that_does_not_tell_its_carriers_is_named(said: Answer) -> None:
-    with pytest.raises(HostLacks, match="host laptop: netjoule-traffic does not tell its DCCP carriers"):
+    with raises(HostLacks):
         asked_for_carriers(said)
 
 
@@ -206,7 +205,7 @@ def test_a_record_that_is_none_is_told_and_a_missing_one_is_not() -> None:
 
     assert record(Answer(1, "", "cat: /run/netjoule/host.json: No such file or directory")) is None
     for text in ("", "[]", '{"kernel": "6.1"}'):
-        with pytest.raises(RunFailed, match=r"host ap: /run/netjoule/host\.json is not what the role"):
+        with raises(RunFailed):
             record(Answer(0, text, ""))
 
 

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from golden_sentences import raises
 from runner_fakes import START_NS, new_campaign, topology, workload
 
 import netjoule_contracts as contracts
@@ -69,9 +70,7 @@ def test_control_addresses_come_from_the_topology_or_are_the_usual_ones() -> Non
     where.hosts["server"]["control_address"] = "192.168.7.1"
     assert server(where).control_ipv4 == "192.168.7.1"
     where.hosts["server"]["control_address"] = "rack.example"
-    with pytest.raises(
-        UsageError, match=r"control_address of server is 'rack\.example', not an IPv4 address"
-    ):
+    with raises(UsageError):
         server(where)
 
 
@@ -79,9 +78,7 @@ def test_a_control_address_on_the_test_network_is_refused() -> None:
     where = topology()
     check_control(where)
     where.hosts["client"]["control_address"] = "10.77.0.9"
-    with pytest.raises(
-        UsageError, match=r"client is 10\.77\.0\.9, on the test flows' network 10\.77\.0\.0/24"
-    ):
+    with raises(UsageError):
         check_control(where)
 
 
@@ -94,7 +91,7 @@ def test_a_start_that_fails_half_way_tells_its_own_reason(tmp_path: Path) -> Non
                 await asyncio.sleep(0)  # the watch reads
                 raise HostLacks("no meters")
 
-    with pytest.raises(HostLacks, match="no meters"):
+    with raises(HostLacks):
         asyncio.run(start())
 
 
@@ -110,7 +107,7 @@ def test_a_part_that_fails_ends_its_siblings_first() -> None:
         finally:
             seen.append("ended")
 
-    with pytest.raises(RunFailed, match="no"):
+    with raises(RunFailed):
         asyncio.run(all_or_none([waits(), fails()]))  # type: ignore[list-item]
     assert seen == ["ended"]
 
@@ -151,7 +148,7 @@ def test_outside_the_sandbox_nothing_is_touched(tmp_path: Path) -> None:
             async with open_emulated(campaign, Session(1, "b", START_NS, 0.0), load):
                 raise AssertionError("came up outside the sandbox")
 
-    with pytest.raises(HostLacks, match="runs only inside its sandbox"):
+    with raises(HostLacks):
         asyncio.run(enter())
 
 
@@ -186,13 +183,13 @@ def test_further_clients_have_control_addresses_without_the_topologys_help() -> 
 def test_hosts_with_one_control_address_are_refused() -> None:
     where = two_clients()
     where.hosts["laptop"]["control_address"] = "10.79.0.3"  # what the tablet has
-    with pytest.raises(UsageError, match=r"laptop and tablet have one control address, 10\.79\.0\.3"):
+    with raises(UsageError):
         check_control(where)
 
 
 def test_a_workload_of_two_clients_fits_a_testbed_of_two() -> None:
     limits.require_fit(FlowSettings.of(workload(clients=2)), two_clients())
-    with pytest.raises(UsageError, match="needs 3 clients, and two-clients has 2"):
+    with raises(UsageError):
         limits.require_fit(FlowSettings.of(workload(clients=3)), two_clients())
 
 
