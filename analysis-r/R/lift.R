@@ -153,7 +153,8 @@ read_plan <- function(campaign_dir, meta, contracts) {
   factor <- c(pick_text(meta$workload, "arm"), pick_text(load_entry(load, contracts), "arm"), "transport")
   factor <- factor[!is.na(factor)][1]
   of_type <- match.fun(paste0("as.", factor_columns(factor, contracts)))
-  rows[, (factor) := of_type(arm)]
+  # The name of the control arm is no number.
+  rows[, (factor) := suppressWarnings(of_type(arm))]
   maker <- pick(meta$workload, "generator", default = "netjoule-traffic")
   rows[, generator := fifelse(kind == "control", "netjoule-traffic", maker)]
   rows[, c("status", "reason") := list("planned", NA_character_)]

@@ -30,7 +30,7 @@ read_campaign <- function(campaign_dir, contracts = contracts_dir(), cache = NUL
   plan <- read_plan(campaign_dir, meta, contracts)
   assert_path_ids(plan$rows$run_id, "The run id")
   assert_unique_runs(plan$rows, campaign_dir)
-  assert_whole_plan(plan$rows, campaign_dir)
+  assert_whole_plan(plan$rows, plan$arm, campaign_dir)
   load <- plan$load
   finished <- plan$rows[status %in% c("done", "invalid", "superseded"), c("run_id", "load", "kind"), with = FALSE]
   read <- read_runs(campaign_dir, finished, contracts, cache)
@@ -81,9 +81,10 @@ assert_unique_runs <- function(plan, campaign_dir) {
 }
 
 # A run that does not say what it is would fall out of every table without a word.
-assert_whole_plan <- function(plan, campaign_dir) {
+assert_whole_plan <- function(plan, arm, campaign_dir) {
   for (column in setdiff(union(intersect(plan_1_columns, names(plan)), needed_columns$plan), "reason")) {
-    empty <- which(is.na(plan[[column]]))
+    # A control run has no value of the arm, only its name.
+    empty <- which(is.na(plan[[column]]) & !(column == arm & plan$kind == "control"))
     if (length(empty) > 0L) {
       abort_invalid_data(
         "The file ", file.path(campaign_dir, "plan.csv"), " has an empty cell in column ", column, ", run ",

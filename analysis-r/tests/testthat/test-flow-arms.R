@@ -6,12 +6,18 @@
 rearmed <- function(arm, ...) {
   dir <- synthetic_campaign(...)
   old <- fread(file.path(dir, "plan.csv"), colClasses = "character", na.strings = NULL)
+  # Null is the control arm: of each mini-block one run, whose cell has the first transport.
+  null <- old$transport == "null"
+  old <- old[!null | old[[arm]] == old[[arm]][1]]
+  null <- old$transport == "null"
+  old[null, transport := setdiff(old$transport, "null")[1]]
   factors <- c("transport", "payload_bytes", "offered_rate_mbps", "pacing")
   cell <- setdiff(factors, arm)
   plan <- old[, c("run_id", "block"), with = FALSE]
   plan[, `:=`(mini_block = old[, .GRP, by = c("block", cell)][old, on = c("block", cell)]$GRP, attempt = 1)]
   plan[, order := seq_len(.N), by = mini_block]
-  plan[, `:=`(load = "flow", kind = "work", arm = old[[arm]], seed = old$seed)]
+  plan[, `:=`(load = "flow", kind = fifelse(null, "control", "work"), seed = old$seed)]
+  plan[, arm := fifelse(null, "null", old[[arm]])]
   plan <- cbind(plan, old[, cell, with = FALSE])
   fwrite(plan, file.path(dir, "plan.csv"))
   fwrite(plan[, list(
@@ -56,6 +62,17 @@ test_that("message sizes are compared: tables, figures and the report are those 
   for (words in c("Energy by arm and cell", "64 byte", "Transport UDP", "Offered load 10 Mb/s")) {
     expect_true(grepl(words, page, fixed = TRUE), label = words)
   }
+})
+
+test_that("a control run has no value of an arm of numbers, and its power is the floor", {
+  expect_warning(campaign <- read_campaign(rearmed("payload_bytes", transports = c("udp", "null"))), NA)
+  expect_identical(campaign$control, "null")
+  tables <- campaign_tables(campaign)
+  cells <- tables$energy_summary
+  expect_identical(cells[kind == "control", unique(payload_bytes)], NA_real_)
+  expect_identical(nrow(without_control(cells, campaign)), 4L)
+  expect_true(all(tables$ea_check$agrees))
+  expect_identical(unique(tables$arm_contrasts$arm), "1440")
 })
 
 test_that("pacings are compared in the order of the workload", {

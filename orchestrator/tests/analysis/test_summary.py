@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from result_documents import result_document
 
+from netjoule.analysis.energy_table import energy_tables
 from netjoule.analysis.floor_warnings import floor_warnings, warning_line
 from netjoule.analysis.summary import (
     FAIRNESS_FILE,
@@ -276,3 +277,18 @@ def test_a_second_device_outside_its_validity_is_one_line() -> None:
 
 def test_a_campaign_without_results_has_no_grades(tmp_path: Path) -> None:
     assert grade_lines(tmp_path) == []
+
+
+def test_a_control_row_has_its_kind_and_an_empty_cell_where_others_have_a_measure() -> None:
+    ends = {"energy_per_work_j_ci95_high": "", "late_ms_ci95_low": "", "tail_energy_j": ""}
+    row = dict.fromkeys(("upper_limit_energy_per_work_j", "u95_energy_per_work_j", "e_d_j", "e_t_j"), "")
+    row |= ends | {"below_resolution_n": "0", "runs_n": "2", "hollow": "false", "n": "2", "work_unit": "Mb"}
+    head = {"node": "client", "meter_id": "m", "device_model": "", "power_source": "measured"}
+    head |= {"radio_source": "wired"}
+    rows = [
+        head | {"size": "64", "kind": "work", "energy_per_work_j": "0.5", "late_ms": "3"} | row,
+        head | {"size": "", "kind": "control", "energy_per_work_j": "", "late_ms": ""} | row,
+    ]
+    (table,) = energy_tables(rows)
+    assert cells_of(table, "size") == ["64", "control"]
+    assert cells_of(table, "late_ms") == ["3", ""]

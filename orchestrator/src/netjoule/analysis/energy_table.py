@@ -26,10 +26,20 @@ def _table(rows: Sequence[Row]) -> Table:
     names = list(first)
     factors = [name for name in names[: names.index(_END_OF_CELL)] if name not in _METER]
     varied = [name for name in factors if len({row[name] for row in rows}) > 1] or factors[:1]
+    measures = [
+        name
+        for name in names
+        if f"{name}_ci95_low" in first and name not in _ENERGIES and any(row[name] for row in rows)
+    ]
     modelled = " In this model: no absolute joules of a real device follow from it."
     return Table(
-        [Column(name, right=False, key=True) for name in varied] + [Column(name) for name in _cells(first)],
-        [[*(row[name] for name in varied), *_cells(row).values()] for row in rows],
+        [Column(name, right=False, key=True) for name in varied]
+        + [Column(name) for name in _cells(first, measures)],
+        # A control run has no value of an arm of numbers.
+        [
+            [*(row[name] or row[_END_OF_CELL] for name in varied), *_cells(row, measures).values()]
+            for row in rows
+        ],
         title=title("Energy", first),
         caption="E: energy above idle per unit of work, E_d: of a run; ± 95 %: over n blocks; u95: metering,"
         " one run; tail: after the work; * some runs below resolution; ° extrapolated model."
@@ -37,10 +47,9 @@ def _table(rows: Sequence[Row]) -> Table:
     )
 
 
-def _cells(row: Row) -> dict[str, str]:
+def _cells(row: Row, measures: Sequence[str]) -> dict[str, str]:
     """Figures of a row, by the column's name."""
     unit = row[_LAST] if row[_LAST] not in ("", "1") else "run"
-    measures = [name for name in row if f"{name}_ci95_low" in row and name not in _ENERGIES]
     return {
         f"E J/{unit}": _energy(row),
         "± 95 %": half_width(row["energy_per_work_j"], row["energy_per_work_j_ci95_high"]),
@@ -48,7 +57,7 @@ def _cells(row: Row) -> dict[str, str]:
         "E_d J": shown(row["e_d_j"]),
         "E_t J": shown(row["e_t_j"]),
         "tail J": shown(row["tail_energy_j"]),
-        **{name: shown(row[name]) for name in measures if row[name]},
+        **{name: shown(row[name]) for name in measures},
         "n": row["n"],
     }
 
