@@ -167,7 +167,10 @@ def test_work_that_is_no_number_above_0_makes_a_run_invalid(work: Work, stdout: 
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (("sh", "-c", "echo one; echo two >&2; echo three >&2; exit 3"), "ended with code 3: two / three"),
+        (
+            ("sh", "-c", "echo one; echo two >&2; echo three >&2; exit 3"),
+            "ended with code 3: one / two / three",
+        ),
         (("sh", "-c", "kill -9 $$"), "was killed by signal 9"),
         (("/nowhere/program",), "cannot start /nowhere/program"),
     ],

@@ -260,8 +260,8 @@ _RUNNING = (
     "emulation environment factors failed failure file filter firmware flag generator_version "
     "generator_versions governor identification identity_file interface ipv4 ipv6 json kernel known_hosts "
     "load machine make mapping_source message meter_id model name offloads pacing part path profile "
-    "provisional reason reference regex resource run scaling server_ready settings source station status "
-    "sysctls system text to transport_options transport_stats unit version versions via work_unit"
+    "provisional reason reference regex resource run scaling server_ready settings source state station "
+    "status sysctls system text to transport_options transport_stats unit version versions via work_unit"
 )
 RUNNING = {"", *_RUNNING.split()}
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,7 +37,7 @@ def measure(
     unit: Annotated[str | None, typer.Option(metavar="U", help="Unit of the work.")] = None,
     blocks: typed.Blocks = 3,
     time_s: Annotated[
-        float, typer.Option("-t", "--time", metavar="S", min=0, help="Short work is repeated so long.")
+        float, typer.Option("-t", "--time", metavar="S", min=0.1, help="Short work is repeated so long.")
     ] = 5.0,
     testbed: typed.Testbed = None,
     out: typed.Out = None,
@@ -114,7 +115,7 @@ def document(
             **typed.guards(meters),
             "warm_up_s": 0,
             "measure_s": time_s,
-            "tail_s": max(typed.LEAST_TAIL_S, typed.least_window_s(meters)),
+            "tail_s": math.ceil(1e3 * max(typed.LEAST_TAIL_S, typed.least_window_s(meters))) / 1e3,
         },
         "seed": seed,
     }

@@ -57,7 +57,7 @@ _PATTERNS = (
     ("radio/*.csv", Form.TABLE, "radio"),
     ("devices/*.ndjson", Form.STREAM, ""),
     ("runs/*/run.json", Form.JSON, ""),
-    ("runs/*/flow.json", Form.JSON, ""),
+    *((f"runs/*/{load}.json", Form.JSON, "") for load in contracts.loads()),
     ("runs/*/flows/*.json", Form.JSON, ""),
     ("runs/*/result.json", Form.JSON, ""),
     ("runs/*/intervals.csv", Form.TABLE, "intervals"),

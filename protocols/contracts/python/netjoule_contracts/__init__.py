@@ -71,8 +71,9 @@ def factors() -> dict[str, dict[str, Any]]:
 
 def factor(name: str) -> dict[str, Any] | None:
     """What factors.json says of a factor, also of one that is known by the form of its name; else None."""
-    if name in factors():
-        return factors()[name]
+    found = factors().get(name, {})
+    if found and "names" not in found:
+        return found
     return next((one for one in factors().values() if "names" in one and has_form(name, one["names"])), None)
 
 
@@ -129,7 +130,8 @@ def _factor_fields(*, as_lists: bool) -> dict[str, Any]:
         value = _or_list(value) if as_lists else value
         if "names" in entry:
             found["patternProperties"][entry["names"]] = value
-        found["properties"][name] = value
+        else:
+            found["properties"][name] = value
     return {**found, "additionalProperties": False, "required": []}
 
 

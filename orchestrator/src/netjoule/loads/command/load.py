@@ -9,6 +9,7 @@ import math
 import re
 import shlex
 import shutil
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ READY_TIMEOUT_S = 15.0
 SERVER_READY_TIMEOUT_S = 60.0
 KEPT_STDOUT_BYTES = 2**20
 _MORE_WARM_UPS = 8
+_KEPT_LINES = 5
 
 
 class CommandLoad:
@@ -42,6 +44,7 @@ class CommandLoad:
         self._settings, self._workload, self._topology = Settings.of(workload.document), workload, topology
         self._server: _Server | None = None
         self._repeats: dict[str, int] = {}
+        self._warm: set[str] = set()  # conditions that had their warm-up runs in this session
 
     # -- what it needs, and what is known before and after: little ----------------------------------
 
@@ -120,8 +123,8 @@ class CommandLoad:
     async def open(self, condition: Condition, place: Place, duration_s: float) -> CommandSession:
         """Bring server and client to where only the command's start is missing.
 
-        The first time of a condition its warm-up runs come before: they fill caches, and their length decides
-        how often a run repeats the command, which stays for the whole campaign.
+        The first time of a condition in a session its warm-up runs come before: they fill caches, and in the
+        first session their length decides how often a run repeats the command, which stays for the campaign.
 
         Args:
             condition: of the run.
@@ -132,11 +135,14 @@ class CommandLoad:
         if await self._ensure_server(condition, place):
             events.append(Event("server_restarted", "the server program had ended", "command_failed"))
         key = _key(condition)
-        if key not in self._repeats:
+        if key in self._repeats and key not in self._warm:
+            await self._shortest_s(condition, place, self._settings.warm_up)
+        elif key not in self._repeats:
             once_s = await self._warmed_up(condition, place, duration_s)
             self._repeats[key] = max(1, math.ceil(duration_s / once_s))
             words = f"a run of the command took {once_s:.3g} s: {self._repeats[key]} back to back"
             events.append(Event("warmed_up", words))
+        self._warm.add(key)
         return await self._session(condition, place, self._repeats[key], events)
 
     async def open_burst(self, _number: int, _duration_s: float, _place: Place) -> LoadSession:
@@ -222,15 +228,16 @@ class _Server:
         # By env: a lab's host knows programs by their names alone, and looks for those of a campaign first.
         process = await host.start(["env", "--", *argv], name="the server program", env=environment)
         try:
+            said: deque[str] = deque(maxlen=_KEPT_LINES)
             async with asyncio.timeout(SERVER_READY_TIMEOUT_S):
                 while ready is not None:
                     line = await process.next_line()
                     if not line:
                         ended = how_it_ended(await process.finish())
-                        raise RunFailed(
-                            f"the server program {ended}: {process.said()}", code="command_failed"
-                        )
-                    if re.search(ready, line.decode(errors="replace")):
+                        words = " / ".join([*said, process.said()]).strip(" /")
+                        raise RunFailed(f"the server program {ended}: {words}", code="command_failed")
+                    said.append(line.decode(errors="replace").strip())
+                    if re.search(ready, said[-1]):
                         break
         except BaseException as error:
             await process.stop()

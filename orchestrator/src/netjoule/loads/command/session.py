@@ -126,14 +126,14 @@ def _problem(run: Mapping[str, Any]) -> str:
 
 
 def _last_lines(run: Mapping[str, Any]) -> str:
-    """The last lines that it wrote, of stderr if there are any; empty when it wrote nothing."""
+    """The last lines that it wrote, those of stderr behind those of stdout; empty when it wrote nothing."""
     lines = _lines(run)
     return f": {' / '.join(lines)}" if lines else ""
 
 
 def _lines(run: Mapping[str, Any]) -> list[str]:
-    lines = (run["stderr"].strip() or run["stdout"].strip()).splitlines()
-    return [line.strip()[:_LINE_LENGTH] for line in lines[-_KEPT_LINES:]]
+    lines = [line.strip() for line in (*run["stdout"].splitlines(), *run["stderr"].splitlines())]
+    return [line[:_LINE_LENGTH] for line in lines if line][-_KEPT_LINES:]
 
 
 def document_of(event: Mapping[str, Any], host: str) -> dict[str, Any]:

@@ -152,6 +152,10 @@ def complete(document: Document, _folder: Path | None) -> None:
         if name not in value["factors"].get("build", ()):
             step = "name it in factors.build, or leave it out"
             raise document.refuse(("command", "builds", name), "no run has this build", step)
+    plain = [name for name in value["factors"].get("build", ()) if name not in said.get("builds", {})]
+    if len(plain) > 1:
+        what = f"{' and '.join(plain)} are the same: neither is told in command.builds"
+        raise document.refuse(("factors", "build"), what, "say there what each but one changes")
     if value["sync_pulses"]:
         raise document.refuse(("sync_pulses",), "a command has no bursts", "leave sync_pulses out")
 
