@@ -26,7 +26,10 @@ flow_figures <- function(campaign, tables, suffix) {
     figure(paste0(name, suffix), title, plot, height_in, tables = tables)
   }
   fairness <- tables$fairness
-  list(
+  further <- lapply(further_listed(campaign), function(listed) {
+    one(gsub("_", "-", listed$y), listed$title, plot_further(listed, summary, campaign), height, "ea_summary")
+  })
+  c(list(
     if (!is.null(fairness)) {
       plot <- plot_fairness(fairness, summary, campaign)
       one("fairness", "Fairness", plot, 2.2 + 2.4 * fairness_rows(fairness), "fairness")
@@ -42,7 +45,23 @@ flow_figures <- function(campaign, tables, suffix) {
       c("pacing_overview", "pacing_certificates")
     ),
     one("message-cost", "Sender cost per message", plot_message_cost(summary, campaign), 9.2, "ea_summary")
-  )
+  ), further)
+}
+
+# Sweeps that loads.json lists beside those with words of their own.
+further_listed <- function(campaign) {
+  own <- c("ea_j_per_mbit", "t_a_mbps", "loss_ratio")
+  Filter(function(one) one$kind == "sweep" && !one$y %in% own, pick(campaign$entry, "figures", default = list()))
+}
+
+plot_further <- function(listed, summary, campaign) {
+  points <- flow_points(first_meter_rows(summary), listed$y)
+  label <- value_label(campaign, listed$y)
+  parts <- if (nrow(points) > 0L) {
+    y <- value_axis(points$value, label)
+    flow_parts(spread_loads(points), summary, campaign, NULL, y, "Mean over blocks.", label, "")
+  }
+  draw_listed(listed, parts, campaign, NULL)
 }
 
 pacer_figures <- function(campaign, verdict) {

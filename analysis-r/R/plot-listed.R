@@ -42,14 +42,14 @@ figures_of_all <- function(campaign, cells) {
 
 #' A figure of cells that an entry lists
 #'
-#' @param one entry of `figures` in loads.json.
+#' @param one entry of `figures` in loads.json; NULL, what it does not list, is not drawn.
 #' @param parts what is drawn of it: points, facets, x and y (axes), words (below the title), alt, and layers behind and
 #'   over those of the cells; NULL for no figure.
 #' @param id of a meter, NULL where it is about none.
 #' @return a ggplot with alt text, or NULL.
 #' @noRd
 draw_listed <- function(one, parts, campaign, id) {
-  if (is.null(parts)) {
+  if (is.null(one) || is.null(parts)) {
     return(NULL)
   }
   plot <- sweep_plot(

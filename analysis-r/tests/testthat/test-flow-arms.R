@@ -87,6 +87,28 @@ test_that("pacings are compared in the order of the workload", {
   expect_true(all(tables$ea_check$agrees))
 })
 
+test_that("a sweep that loads.json lists of flows is drawn, and what it does not list is not", {
+  with_contracts_of(list(name = "other"), {
+    edit_json(file.path(contracts_dir(), "loads.json"), function(doc) {
+      doc$loads[[1]]$figures <- list(list(
+        kind = "sweep", x = "offered_rate_mbps", y = "jitter_ms", panel = "payload_bytes", colour = "transport",
+        title = "Jitter against offered load"
+      ))
+      doc
+    })
+    campaign <- read_campaign(synthetic_campaign(transports = c("udp", "tcp"), blocks = 2))
+    tables <- campaign_tables(campaign)
+    tables$ea_summary[, jitter_ms := 0.5 * offered_rate_mbps]
+    figures <- campaign_figures(campaign, tables)
+    names <- vapply(figures, function(one) one$name, "")
+    expect_true("jitter-ms" %in% names)
+    expect_false(any(c("ea", "goodput", "loss") %in% names))
+    plot <- figures[[which(names == "jitter-ms")]]$plot
+    expect_match(figure_alt(plot), "Jitter \\(ms\\) against offered load.* for UDP, TCP")
+    expect_setequal(plot$data$value, c(0.5, 5))
+  })
+})
+
 test_that("what compares transports alone is refused in a sentence", {
   dirs <- replicate(2, rearmed("payload_bytes", transports = "udp", blocks = 1))
   expect_error(overlay_report(dirs, tempfile()), "compare transports alone", class = "netjoule_error")
