@@ -58,15 +58,23 @@ def test_a_control_arm_is_left_out_when_it_is_told_so() -> None:
 
 
 def test_any_factor_may_be_the_arm() -> None:
-    found = made(arm="pacing", factors=FACTORS | {"pacing": ["absolute", "spin"]})
-    assert found.arms == ("absolute", "spin", "null")
-    assert all("transport" in cell and "pacing" not in cell for cell in found.cells)
+    found = made(arm="path", factors=FACTORS | {"path": ["near", "far"]})
+    assert found.arms == ("near", "far", "null")
+    assert all("transport" in cell and "path" not in cell for cell in found.cells)
     rows = expand(found, 7)
     assert len(rows) == found.runs == 2 * 2 * 2 * 3
-    spinning = next(row for row in rows if row.arm == "spin").condition(found, 7)
-    assert (spinning.factors["pacing"], spinning.control) == ("spin", False)
+    far = next(row for row in rows if row.arm == "far").condition(found, 7)
+    assert (far.factors["path"], far.control) == ("far", False)
     control = next(row for row in rows if row.kind == "control").condition(found, 7)
     assert (control.factors["transport"], control.control) == ("null", True)
+
+
+def test_arms_that_differ_in_what_the_sender_does_have_no_control_run() -> None:
+    several = FACTORS | {"pacing": ["absolute", "spin"]}
+    found = made(arm="pacing", factors=several)
+    assert found.arms == ("absolute", "spin")
+    with raises(UsageError):
+        made(arm="pacing", control=True, factors=several)
 
 
 @pytest.mark.parametrize("arm", ["gso", "payload_bytes", "offered_rate_mbps", "direction"])

@@ -167,10 +167,11 @@ def effective(document: Document, beside: yamlfile.Beside = lambda _: ()) -> Doc
         value["factors"] = {k: v if isinstance(v, list) else [v] for k, v in factors.items()}
     yamlfile.hold(document, "workload", beside)
     load = contracts.loads()[value["load"]]
+    arm = value.get("arm", load["arm"])
     document.value.update(
         description=value.get("description", ""),
-        arm=value.get("arm", load["arm"]),
-        control=value.get("control", load["control"] is not None),
+        arm=arm,
+        control=value.get("control", load["control"] is not None and not _is_setting(arm, load)),
         factors=_factors(document, load),
         limits=_LIMITS | value.get("limits", {}),
         sync_pulses=value.get("sync_pulses", False),
@@ -216,10 +217,18 @@ def _check_names(document: Document, load: Mapping[str, Any]) -> None:
         raise document.refuse(("arm",), f"{value['arm']} is no factor of this workload", "add it to factors")
     if value["control"] and load["control"] is None:
         raise document.refuse(("control",), f"{load['name']} has no control arm", "leave control out")
+    if value["control"] and _is_setting(value["arm"], load):
+        what = f"a control run has one {value['arm']}, and the arms have several"
+        raise document.refuse(("control",), what, f"leave control out, or compare values of {load['arm']}")
     for other in contracts.loads():
         if other in value and other != load["name"]:
             what = f"settings of {other}, and the load of this workload is {load['name']}"
             raise document.refuse((other,), what, "leave them out")
+
+
+def _is_setting(arm: str, load: Mapping[str, Any]) -> bool:
+    """Whether arms differ in a setting of the load: then no control run does the same work as all of them."""
+    return arm in load["factors"] and arm != load["arm"]
 
 
 def find(name: str, library: Path) -> Path:
