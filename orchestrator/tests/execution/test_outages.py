@@ -14,7 +14,7 @@ from golden_sentences import raises
 from netjoule.core.errors import HostLacks, RunFailed
 from netjoule.core.reason import Reason, invalidates
 from netjoule.execution import outages
-from netjoule.execution.outages import Elements
+from netjoule.execution.outages import Outages
 from netjoule.hosts.host import LocalHost
 from netjoule.radio import RadioRecord, log
 from netjoule.radio.log import RadioLog
@@ -63,7 +63,7 @@ def told(*flags: str, clients: tuple[str, ...] = ("client",)) -> list[tuple[str,
         reader = Reader(*(RadioRecord(t_s=float(t_s), flag=flag) for t_s, flag in enumerate(flags)))
         async with RadioLog(Sink(), [reader], clients) as radio:
             await reader.given.wait()
-            return [(r.code, r.detail) for r in Elements(Hosts(), radio).reasons(0.0, 10.0)]
+            return [(r.code, r.detail) for r in Outages(Hosts(), radio).reasons(0.0, 10.0)]
 
     return asyncio.run(whole())
 
@@ -97,7 +97,7 @@ def test_rates_outside_the_topologys_are_one_reason_that_does_not_invalidate() -
         limits = RateLimits.of({"mode": "11n", "rates": rates})
         async with RadioLog(Sink(), [reader], ["laptop"], limits) as radio:
             await reader.given.wait()
-            return Elements(Hosts(), radio).rate_reasons(2.0, 10.0)
+            return Outages(Hosts(), radio).rate_reasons(2.0, 10.0)
 
     seen = "client received at MCS 5 at 3.0 s; 2 looks in all"
     found = asyncio.run(whole({"mcs": [13], "streams": 2}))
@@ -168,7 +168,7 @@ def test_a_radios_log_that_cannot_go_on_ends_the_campaign_before_its_next_run() 
         records = [RadioRecord(t_s=float(t_s)) for t_s in range(log.BATCH_RECORDS)]
         async with RadioLog(FullDisk(), [Reader(*records)], ["client"]) as radio:
             await asyncio.wait(radio._tasks)
-            await Elements(Hosts(), radio).all_back()
+            await Outages(Hosts(), radio).all_back()
 
     with raises(RunFailed):
         asyncio.run(asyncio.wait_for(whole(), 20))
@@ -181,7 +181,7 @@ def test_a_client_that_stays_away_ends_the_campaign_with_a_sentence(monkeypatch)
         reader = Reader(RadioRecord(t_s=1.0, flag="disassociated"))
         async with RadioLog(Sink(), [reader], ["client"]) as radio:
             await reader.given.wait()
-            await Elements(Hosts(), radio).all_back()
+            await Outages(Hosts(), radio).all_back()
 
     with raises(RunFailed) as caught:
         asyncio.run(whole())
@@ -199,8 +199,8 @@ def test_every_clients_radio_is_watched_and_each_must_be_back(monkeypatch) -> No
     async def whole(first: Reader, second: Reader) -> list[str]:
         async with RadioLog(Sink(), [first, second], ["client", "second"]) as radio:
             await asyncio.gather(first.given.wait(), second.given.wait())
-            await Elements(Hosts(), radio).all_back()
-            return [reason.detail for reason in Elements(Hosts(), radio).reasons(0.0, 10.0)]
+            await Outages(Hosts(), radio).all_back()
+            return [reason.detail for reason in Outages(Hosts(), radio).reasons(0.0, 10.0)]
 
     # The first one's return is not the second one's.
     with raises(RunFailed):

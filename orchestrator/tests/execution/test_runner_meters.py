@@ -157,7 +157,7 @@ def test_pulses_go_before_and_after_and_the_lag_is_recorded(tmp_path: Path) -> N
     assert entry["lag_s"] == 0.12, "a move within its uncertainty leaves results as they are"
     assert len(entry["pulses"]) == 2
     assert sorted(script.of("compute")) == sorted(runs), "and nothing is computed twice"
-    assert [e.detail for e in events if e.kind == "load_pulse"] == ["m0 lag 0.120 s (u 0.005 s)"] * 2
+    assert [e.detail for e in events if e.kind == "sync_pulse"] == ["m0 lag 0.120 s (u 0.005 s)"] * 2
 
 
 def test_a_lag_that_moved_gives_every_result_anew(tmp_path: Path) -> None:
@@ -180,4 +180,4 @@ def test_a_pulse_that_fails_does_not_stop_the_campaign(tmp_path: Path) -> None:
     with new_campaign(tmp_path / "c", workload(load_pulses=PULSES)) as campaign:
         outcome, events = run(campaign, script)
     assert outcome.end == "complete" and "alignment" not in campaign.document
-    assert [e.detail for e in events if e.kind == "load_pulse"] == ["no server", "no server"]
+    assert [e.detail for e in events if e.kind == "sync_pulse"] == ["no server", "no server"]

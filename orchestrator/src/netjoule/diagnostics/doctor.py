@@ -15,7 +15,7 @@ from netjoule.core import programs
 from netjoule.core.errors import HostLacks, NetjouleError
 from netjoule.hosts import sandbox
 from netjoule.loads.flow import capabilities, carriers, generators, transports
-from netjoule.loads.flow.capabilities import Presence
+from netjoule.loads.flow.capabilities import TransportSupport
 from netjoule.loads.flow.carriers import Carrier
 from netjoule.store.fingerprint import cpu_cores
 from netjoule.testbeds.guest import boot, kernel, trial
@@ -118,7 +118,7 @@ def _kernel_transports() -> Iterator[Finding]:
 
 
 def _available(
-    title: str, wanted: Mapping[str, str], ask: Callable[[], Iterable[Carrier | Presence]]
+    title: str, wanted: Mapping[str, str], ask: Callable[[], Iterable[Carrier | TransportSupport]]
 ) -> Iterator[Finding]:
     """What netjoule-traffic says of each that is wanted; of `title`, when it says nothing."""
     try:

@@ -11,7 +11,7 @@ from netjoule.core.reason import Reason, first_invalidating
 from netjoule.design.run_table import PlanRow
 from netjoule.design.timeline import Span
 from netjoule.execution.active_run import Note, OpenRun
-from netjoule.execution.outages import Elements
+from netjoule.execution.outages import Outages
 from netjoule.radio import reader_cost
 from netjoule.radio.log import RadioLog
 from netjoule.store.campaign import Campaign
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from netjoule.testbeds.base import Remark, Testbed
 
 
-class Sealing:
+class Finaliser:
     """Seals the runs of a campaign."""
 
     def __init__(
@@ -29,35 +29,35 @@ class Sealing:
         testbed: Testbed,
         radio: RadioLog,
         *,
-        elements: Elements,
+        outages: Outages,
         note: Note,
-        unsettle: Callable[[int, int], None],
+        recompute: Callable[[int, int], None],
         remarks: Sequence[Remark] = (),
     ) -> None:
-        """Nothing is sealed yet.
+        """Nothing is final yet.
 
         Args:
             campaign: whose runs they are.
             testbed: whose remarks are taken.
             radio: its log.
-            elements: of the testbed.
+            outages: of the testbed.
             note: writes events.
-            unsettle: told (mini_block, attempt) of runs that were settled and no longer count.
+            recompute: told (mini_block, attempt) of runs with results that no longer count.
             remarks: from before the first run, which has them then.
         """
         self._remarks = list(remarks)
         self._campaign, self._testbed, self._radio = campaign, testbed, radio
-        self._elements, self._note, self._unsettle = elements, note, unsettle
+        self._outages, self._note, self._recompute = outages, note, recompute
 
-    def seal(self, run: OpenRun, idle: Span) -> None:
+    def finalise(self, run: OpenRun, idle: Span) -> None:
         """Write the run.json of an open run, whose reasons are then complete."""
         for loss in self._radio.take_losses():
             self._add(run, "reader_lost", Reason("radio_reader_lost", loss))
         windows = run.document["windows"]
         measure = Span.of(windows["measure"])
         for reason in [
-            *self._elements.reasons(windows["idle_before"]["t_start_s"], idle.t_end_s),
-            *self._elements.rate_reasons(measure.t_start_s, measure.t_end_s),
+            *self._outages.reasons(windows["idle_before"]["t_start_s"], idle.t_end_s),
+            *self._outages.rate_reasons(measure.t_start_s, measure.t_end_s),
         ]:
             self._add(run, reason.code, reason)
         self._judge_readers(run, idle)
@@ -88,7 +88,7 @@ class Sealing:
             self._add(run, reason.code, reason)
 
     def _void_since(self, remark: Remark, latest: OpenRun) -> None:
-        """A frozen meter is noticed late: no run since its last change counts, sealed ones included.
+        """A frozen meter is noticed late: no run since its last change counts, final ones included.
 
         Runs that were settled already are settled once more, so that plan and results agree.
         """
@@ -96,17 +96,17 @@ class Sealing:
         reason = Reason("meter_frozen", f"{remark.detail} (since {remark.frozen_since_s:.1f} s)")
         latest.reasons.append(reason)
         for row in self._campaign.rows():
-            if not self._sealed_after(row, remark.frozen_since_s):
+            if not self._final_after(row, remark.frozen_since_s):
                 continue
             document = self._document(row)
             known = [reason.as_json(), *document["reasons"]]
             self._campaign.write_run(document | {"status": "invalid", "reasons": known})
             self._note(row, "meter", "run_invalid", reason)
             if row.status == "valid":
-                self._unsettle(row.mini_block, row.attempt)
+                self._recompute(row.mini_block, row.attempt)
 
-    def _sealed_after(self, row: PlanRow, t_s: float) -> bool:
-        """Whether a run that is sealed, and counts so far, reached beyond campaign time `t_s`."""
+    def _final_after(self, row: PlanRow, t_s: float) -> bool:
+        """Whether a run that is final, and counts so far, reached beyond campaign time `t_s`."""
         path = self._campaign.run_dir(row.run_id) / "run.json"
         if row.status not in ("valid", "running") or not path.exists():
             return False

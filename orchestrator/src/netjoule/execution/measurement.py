@@ -27,7 +27,7 @@ LOOK_S = 0.1
 """Between two looks at whether the radios are idle."""
 
 
-class Measuring:
+class Measurement:
     """Does the work of a campaign's runs on a testbed that is up."""
 
     def __init__(

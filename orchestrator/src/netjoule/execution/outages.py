@@ -28,8 +28,8 @@ class _Radio(Protocol):
     def away(self) -> list[str]: ...
 
 
-class Elements:
-    """The hosts of a testbed and the radios of its clients."""
+class Outages:
+    """What of a testbed's hosts and of its clients' radios was away, and when it is back."""
 
     def __init__(self, testbed: _Hosts, radio: _Radio) -> None:
         """Watch over a testbed that is up."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from netjoule.design.run_table import PlanRow
 
 Kind = Literal[
-    "testbed_ready", "load_pulse", "run_started", "run_finished", "run_result", "repeat", "session_finished"
+    "testbed_ready", "sync_pulse", "run_started", "run_finished", "run_result", "repeat", "session_finished"
 ]
 
 
@@ -20,7 +20,7 @@ class ProgressEvent:
     """One thing that happened.
 
     Attributes:
-        kind: load_pulse: bursts showed how late each meter is; run_finished: the flow's raw data are in;
+        kind: sync_pulse: bursts showed how late each meter is; run_finished: the flow's raw data are in;
             run_result: its result.json is; repeat: its mini-block will be tried again.
         t_s: campaign time.
         done: runs of the plan whose flow is over, in this session or an earlier one. A run that is to be

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of mini-blocks whose runs are all sealed: energy is computed, the plan told what does not count.
+"""Results of mini-blocks whose runs are all final: energy is computed, the plan told what does not count.
 
 The plan repeats a mini-block with an invalid run at the end of its block.
 """
@@ -30,7 +30,7 @@ class _Tell(Protocol):
 
 
 class Results:
-    """Settles mini-blocks of a campaign."""
+    """Computes the results of mini-blocks of a campaign, and says which of their runs count."""
 
     def __init__(
         self,
@@ -57,33 +57,33 @@ class Results:
         self.waiting: list[tuple[int, int]] = []  # (mini_block, attempt) with all flows done
 
     def expect(self, mini_block: int, attempt: int) -> None:
-        """Settle this mini-block next time; anew when it was settled before."""
+        """Compute this mini-block next time; anew when it was computed before."""
         if (mini_block, attempt) not in self.waiting:
             self.waiting.append((mini_block, attempt))
 
-    async def settle(self, open_run_id: str | None) -> None:
-        """Settle what waits, but for the mini-block of a run that is still open."""
+    async def compute_finished(self, open_run_id: str | None) -> None:
+        """Compute what waits, but for the mini-block of a run that is still open."""
         waiting, self.waiting = self.waiting, []
         for mini_block, attempt in waiting:
             rows = [r for r in self._campaign.rows() if (r.mini_block, r.attempt) == (mini_block, attempt)]
             if any(r.run_id == open_run_id for r in rows):
                 self.waiting.append((mini_block, attempt))
             else:
-                await self._settle_group(rows)
+                await self._compute_group(rows)
 
-    async def settle_leftovers(self) -> None:
-        """Settle what an earlier session finished without coming to its results."""
+    async def compute_leftovers(self) -> None:
+        """Compute what an earlier session finished without coming to its results."""
         for rows in self._groups():
             done = [r for r in rows if r.status == "valid"]
             if done and all(r.status in FINAL for r in rows) and any(self._unknown(r) for r in done):
-                await self._settle_group(rows)
+                await self._compute_group(rows)
 
     async def recompute(self) -> None:
         """Give every result the lags that are known now; whether a run counts may change with them."""
         for rows in self._groups():
             known = [r for r in rows if r.status in FINAL and self._result_path(r).exists()]
             if known:
-                await self._settle_group(known)
+                await self._compute_group(known)
 
     def _groups(self) -> list[list[PlanRow]]:
         """Rows of the plan by mini-block and attempt."""
@@ -97,8 +97,8 @@ class Results:
         path = self._result_path(row)
         return not path.exists() or not files.read_json(path)["valid"]
 
-    async def _settle_group(self, rows: Sequence[PlanRow]) -> None:
-        """Compute one mini-block and settle the status of each of its runs."""
+    async def _compute_group(self, rows: Sequence[PlanRow]) -> None:
+        """Compute one mini-block and write the status of each of its runs."""
         with_flow = [r for r in rows if self._document(r)["status"] != "failed"]
         if with_flow:
             ids = [r.run_id for r in with_flow]
@@ -109,7 +109,7 @@ class Results:
         # A run that failed has no result; what it failed of stands in its document.
         why = {r.run_id: _first_reason(self._document(r)) for r in rows if r not in with_flow}
         for row in with_flow:
-            if (reason := self._settle_row(row)) is not None:
+            if (reason := self._judge_row(row)) is not None:
                 why[row.run_id] = reason
         for row in rows:
             if row.run_id in why:
@@ -123,7 +123,7 @@ class Results:
             f"invalid ({reason.code}: {reason.detail}), so mini-block {row.mini_block} does not count; {then}"
         )
 
-    def _settle_row(self, row: PlanRow) -> Reason | None:
+    def _judge_row(self, row: PlanRow) -> Reason | None:
         """Take a run's validity from its result; why it does not count, None when it does."""
         result = files.read_json(self._result_path(row))
         reason = None if result["valid"] else first_invalidating(result["reasons"])

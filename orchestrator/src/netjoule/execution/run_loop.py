@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runs of a session, back to back, with one idle window between each two.
 
-A run stays *open* after its flow until the idle window that closes it; then its run.json is sealed.
-A mini-block whose runs are all sealed is *settled* (`settling.py`), in the gap between two runs, never inside
-a window.
+A run stays *open* after its flow until the idle window that closes it; then its run.json is final.
+Results of a mini-block whose runs are all final are computed (`results.py`) in the gap between two runs,
+never inside a window.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from netjoule.design.run_table import FINAL, MiniBlock, PlanRow
 from netjoule.design.timeline import MeterPace, Span
 from netjoule.execution import sync_pulses
 from netjoule.execution.active_run import OpenRun
-from netjoule.execution.finalising import Sealing
-from netjoule.execution.measurement import Measuring
-from netjoule.execution.outages import RETURN_S, Elements
+from netjoule.execution.finalising import Finaliser
+from netjoule.execution.measurement import Measurement
+from netjoule.execution.outages import RETURN_S, Outages
 from netjoule.execution.progress import Kind, Pace, ProgressEvent, ProgressSink
 from netjoule.execution.results import Results
 from netjoule.execution.run_document import new_run_document
@@ -80,7 +80,7 @@ class Runs:
         self._load = load
         self._time = time
         self._meters = meters
-        self._elements = Elements(testbed, radio)
+        self._outages = Outages(testbed, radio)
         self._progress = progress
         self._align = align
         self._workload = campaign.workload
@@ -97,18 +97,18 @@ class Runs:
         self._failures = 0
         self._results = Results(campaign, compute, self._tell, self._event, load)
         self._clocks = HostClocks(campaign, testbed, time)
-        self._measuring = Measuring(
+        self._measurement = Measurement(
             campaign, testbed, load, time, meters=meters, radio=radio, clocks=self._clocks, note=self._event
         )
         # Getting ready may be work itself (warm-up runs), and a window until done has no guard behind it.
-        self._idle_guard_s = self._guard_s if self._measuring.until_done else 0.0
-        self._sealing = Sealing(
+        self._idle_guard_s = self._guard_s if self._measurement.until_done else 0.0
+        self._finaliser = Finaliser(
             campaign,
             testbed,
             radio,
-            elements=self._elements,
+            outages=self._outages,
             note=self._event,
-            unsettle=self._results.expect,
+            recompute=self._results.expect,
             remarks=remarks,
         )
 
@@ -117,7 +117,7 @@ class Runs:
         try:
             self._tell("testbed_ready")
             self._recall()
-            await self._results.settle_leftovers()
+            await self._results.compute_leftovers()
             if self._upcoming() is not None:
                 await self._pulse()
             while (mini := await self._next()) is not None:
@@ -166,16 +166,16 @@ class Runs:
         return run_table.next_mini_block(rows)
 
     async def _close_chain(self) -> None:
-        """Give the last run an idle window of its own and settle everything."""
+        """Give the last run an idle window of its own and compute all results."""
         if self._open is not None:
             idle = await self._idle()
             await self._end_work()
             await self._in_reach(self._look_at_clocks)
-            self._seal(idle)
+            self._finalise(idle)
         if self._results.waiting:
             now_s = self._time.now_s()
             await self._time.sleep_until(timeline.data_due_s(now_s, self._meters))
-        await self._settle()
+        await self._compute_results()
 
     async def _in_reach(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do what needs every host, between runs; after the loss of one wait for it and do it again.
@@ -234,18 +234,18 @@ class Runs:
         self._campaign.set_status(row.run_id, "running")
         self._tell("run_started", row)
         await self._end_work()
-        await self._settle()
-        await self._elements.all_back()
+        await self._compute_results()
+        await self._outages.all_back()
         run = OpenRun(row, self._new_document(row), self._time.now_s())
         try:
             await self._set_testbed(run)
             await self._look_at_clocks()
             self._clocks.require_usable(self._timing.measure_s)
-            run.session = session = await self._measuring.open(row, self._guard_s)
+            run.session = session = await self._measurement.open(row, self._guard_s)
             run.document["versions"] = dict(session.versions)
             idle = await self._idle()
             run.document["windows"]["idle_before"] = idle.as_json()
-            self._seal(idle)
+            self._finalise(idle)
             await self._time.sleep_until(idle.t_end_s + self._guard_s)
             await self._measure(run, session)
             self._failures = 0
@@ -278,20 +278,20 @@ class Runs:
 
     async def _measure(self, run: OpenRun, session: LoadSession) -> None:
         """From `go` to the end of the tail; the run is then open."""
-        await self._measuring.measure(run, session)
+        await self._measurement.measure(run, session)
         self._open = run
 
     async def _give_up(self, run: OpenRun, error: RunFailed) -> None:
         """Record a run that has no usable flow; its mini-block will be repeated."""
         if run.session is not None:
             await run.session.end()
-        reason = self._elements.cause(error, run.began_s, self._time.now_s())
+        reason = self._outages.cause(error, run.began_s, self._time.now_s())
         run.reasons = [reason]
         self._event(run.row, "generator", "run_failed", reason)
         document = run.document | {"status": "failed", "reasons": [reason.as_json()]}
         self._campaign.write_run(document)
         self._campaign.set_status(run.row.run_id, "invalid", reason.code)
-        self._failures += not self._elements.may_return(reason)
+        self._failures += not self._outages.may_return(reason)
         if self._failures >= MAX_FAILURES_IN_A_ROW:
             raise RunFailed(
                 f"the last {self._failures} runs failed; the latest: {reason.detail}",
@@ -313,10 +313,10 @@ class Runs:
             session, self._open.session = self._open.session, None
             await session.end()
 
-    def _seal(self, idle: Span) -> None:
+    def _finalise(self, idle: Span) -> None:
         """Close the open run with the idle window that follows it."""
         if self._open is not None:
-            self._sealing.seal(self._open, idle)
+            self._finaliser.finalise(self._open, idle)
             self._open = None
 
     # -- alignment -------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ class Runs:
             place = self._testbed.place
             pulse = await sync_pulses.send_pulse(self._load, self._meters, place, self._time, self._clocks)
         except RunFailed as error:  # results then go by the lags of the passports, as without a pulse
-            self._tell("load_pulse", detail=str(error))
+            self._tell("sync_pulse", detail=str(error))
             return
         await self._time.sleep_until(timeline.data_due_s(self._time.now_s(), self._meters))
         await self._in_reach(self._testbed.collect)
@@ -339,15 +339,15 @@ class Runs:
         found = await asyncio.to_thread(self._align, self._campaign.path, known)
         kept = sync_pulses.kept(before, found)
         self._campaign.set_alignment(kept, known)
-        self._tell("load_pulse", detail=sync_pulses.words(kept))
+        self._tell("sync_pulse", detail=sync_pulses.words(kept))
         if sync_pulses.lags(kept) != sync_pulses.lags(before):
             await self._results.recompute()
 
-    async def _settle(self) -> None:
-        """Bring the results of every mini-block whose runs are all sealed."""
+    async def _compute_results(self) -> None:
+        """Bring the results of every mini-block whose runs are all final."""
         if self._results.waiting:
             await self._in_reach(self._testbed.collect)
-        await self._results.settle(self._open.row.run_id if self._open is not None else None)
+        await self._results.compute_finished(self._open.row.run_id if self._open is not None else None)
 
     # -- records ---------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ async def send_pulse(
     raise RunFailed(
         f"the bursts of a sync pulse began {min(late_s):.2f} to {max(late_s):.2f} s late, "
         f"as in the {PULSE_TRIES - 1} tries before",
-        next_step="free the host of other work, or leave load_pulses out of the workload",
+        next_step="free the host of other work, or leave sync_pulses out of the workload",
     )
 
 

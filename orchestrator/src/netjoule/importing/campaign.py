@@ -245,7 +245,7 @@ def _fill(campaign: Campaign, runs: Sequence[_Run]) -> None:
     for run in runs:
         last_s = max(last_s, _write_run(campaign, run))
         results.expect(run.row.mini_block, run.row.attempt)
-    asyncio.run(results.settle(None))
+    asyncio.run(results.compute_finished(None))
     end = datetime.fromtimestamp(runs[0].flow.began_s + last_s, UTC)
     campaign.end_session(session, end="complete", monotonic_ns=round(last_s * 1e9), utc=end)
 

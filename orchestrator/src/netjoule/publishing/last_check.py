@@ -18,9 +18,9 @@ import yaml
 
 from netjoule.core.errors import RunFailed
 from netjoule.publishing import archive, find, papers
+from netjoule.publishing.campaign_files import Form, Part, holds_texts, parts, visit
 from netjoule.publishing.kinds import FIELDS, SECRET_FIELD, Kind, own_prose
 from netjoule.publishing.masking import Books, Masker, embedded, keeps_form, transformed
-from netjoule.publishing.parts import Form, Part, holds_texts, parts, visit
 from netjoule.publishing.vocabulary import SECRET
 from netjoule.validation.check import check_campaign
 

@@ -10,7 +10,7 @@ from guest_lab import GuestLab
 from radio_flows import SERVER, report_of, sending
 from radio_watch import Watch, watching
 
-from netjoule.execution.outages import Elements
+from netjoule.execution.outages import Outages
 from netjoule.radio import RadioRecord
 from netjoule.radio.log import RadioLog
 
@@ -74,7 +74,7 @@ def reasons(watch: Watch) -> list[str]:
         reader = _Replayed(watch.records())
         async with RadioLog(_Nothing(), [reader], ["client"]) as log:
             await reader.given.wait()
-            return [reason.code for reason in Elements(_Nothing(), log).reasons(0.0, float("inf"))]
+            return [reason.code for reason in Outages(_Nothing(), log).reasons(0.0, float("inf"))]
 
     return asyncio.run(judged())
 

@@ -23,7 +23,7 @@ QUESTION = ("transports", "--json")
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
+class TransportSupport:
     """A transport on a host; `reason` says why it cannot be used there."""
 
     name: str
@@ -60,18 +60,18 @@ def left_open(settings: FlowSettings, of: Topology) -> list[str]:
     ]
 
 
-def hold(settings: FlowSettings, found: Sequence[Presence], *, where: str) -> None:
+def hold(settings: FlowSettings, found: Sequence[TransportSupport], *, where: str) -> None:
     """Refuse a workload with a transport that a host lacks.
 
     Raises:
         HostLacks: naming transport and reason.
     """
-    has = {presence.name: presence for presence in found}
+    has = {support.name: support for support in found}
     for name in needed(settings):
-        presence = has.get(name, Presence(name, False, "netjoule-traffic does not know it"))
-        if not presence.available:
+        support = has.get(name, TransportSupport(name, False, "netjoule-traffic does not know it"))
+        if not support.available:
             raise HostLacks(
-                f"transport {name} cannot be used: {presence.reason or 'not available'}",
+                f"transport {name} cannot be used: {support.reason or 'not available'}",
                 where=where,
                 next_step=f"give the host what is missing, or leave {name} out of the workload",
             )
@@ -88,7 +88,7 @@ async def require_on(host: Any, settings: FlowSettings) -> None:
         hold(settings, found, where=f"host {host.name}")
 
 
-def ask(*, in_sandbox: bool = False) -> list[Presence]:
+def ask(*, in_sandbox: bool = False) -> list[TransportSupport]:
     """The transports as netjoule-traffic tells them.
 
     Args:
@@ -105,8 +105,9 @@ def ask(*, in_sandbox: bool = False) -> list[Presence]:
         ) from error
 
 
-def parsed(text: str) -> list[Presence]:
+def parsed(text: str) -> list[TransportSupport]:
     """What `netjoule-traffic transports --json` says. Raises ValueError, KeyError or TypeError."""
     return [
-        Presence(str(t["name"]), bool(t["available"]), str(t.get("reason") or "")) for t in json.loads(text)
+        TransportSupport(str(one["name"]), bool(one["available"]), str(one.get("reason") or ""))
+        for one in json.loads(text)
     ]

@@ -47,7 +47,7 @@ from netjoule.testbeds.emulated.config import (
     meter_config,
     server,
 )
-from netjoule.testbeds.parts import Parts, all_or_none, cancelled
+from netjoule.testbeds.supervision import Supervisor, all_or_none, cancelled
 from netjoule.topology.paths import path_elements
 from netjoule.topology.topology import Meter
 from netjoule.workload.load import Condition, Load, Place
@@ -103,7 +103,7 @@ class EmulatedTestbed:
     versions: dict[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._parts = Parts(self.stack)
+        self._supervisor = Supervisor(self.stack)
         self.topology = self.campaign.topology
         self._server_spot, self._client_spots = server(self.topology), clients(self.topology)
         self.clients = {spot.host: NetnsHost(spot.host, spot.netns_file) for spot in self._client_spots}
@@ -136,11 +136,11 @@ class EmulatedTestbed:
 
     async def failed(self) -> RunFailed:
         """Wait until a part ends that must not; the error carries the reason code."""
-        return await self._parts.failed(CAUSE_TIMEOUT_S)  # what reads the link dies of its death
+        return await self._supervisor.failed(CAUSE_TIMEOUT_S)  # what reads the link dies of its death
 
     def take_remarks(self) -> Sequence[Remark]:
         """What the meters' logger said since the last call."""
-        return self._parts.take_remarks()
+        return self._supervisor.take_remarks()
 
     async def apply(self, condition: Condition) -> Mapping[str, Any]:
         """Set the path of the running link. Raises RunFailed when it does not answer that it did."""
@@ -205,7 +205,7 @@ class EmulatedTestbed:
         )
         ready = await link.expect("ready", READY_TIMEOUT_S)
         self.versions["netjoule-link"] = ready.get("version")
-        self._parts.watch(link, "link_stopped", self._note_link)
+        self._supervisor.watch(link, "link_stopped", self._note_link)
 
     def _note_link(self, line: bytes) -> None:
         said = json.loads(line)
@@ -227,8 +227,8 @@ class EmulatedTestbed:
             os.close(read_fd)
             os.close(write_fd)
         ready = await instrument.expect("ready", READY_TIMEOUT_S)
-        self._parts.watch(device, "device_stopped")
-        self._parts.watch(instrument, "meter_stopped")
+        self._supervisor.watch(device, "device_stopped")
+        self._supervisor.watch(instrument, "meter_stopped")
         return _Pipeline(meter, device, instrument, str(ready["resource"]), await self._device_model(meter))
 
     def _device_arguments(self, meter: Meter) -> list[str]:
@@ -260,7 +260,7 @@ class EmulatedTestbed:
             except MeterError as error:
                 detail += f" was refused: {error}"
             now_s = self.session.t_s(clock.monotonic_ns())
-            self._parts.remarks.append(Remark(now_s, "orchestrator", "fault_asked", detail))
+            self._supervisor.remarks.append(Remark(now_s, "orchestrator", "fault_asked", detail))
 
     async def _device_model(self, meter: Meter) -> dict[str, Any] | None:
         """A meter's power model as the model's program tells it; None when it says nothing."""
@@ -288,7 +288,7 @@ class EmulatedTestbed:
         logger = await self._start("meter_stopped", *argv)
         ready = await logger.expect("ready", READY_TIMEOUT_S)
         self.passports = list(ready["passports"])
-        self._parts.watch(logger, "meter_stopped", self._parts.note_meter)
+        self._supervisor.watch(logger, "meter_stopped", self._supervisor.note_meter)
 
     async def _start(
         self, code: str, *argv: str, stdin_fd: int | None = None, stdout_fd: int | None = None

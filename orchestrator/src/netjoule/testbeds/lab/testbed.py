@@ -34,7 +34,7 @@ from netjoule.testbeds.lab.hold import campaign_owner
 from netjoule.testbeds.lab.meters import READY_TIMEOUT_S, ControllerLogger, HostLogger
 from netjoule.testbeds.lab.reach import control_number, needed_hosts, require_control_off_the_radio
 from netjoule.testbeds.lab.records import host_record, joined
-from netjoule.testbeds.parts import Parts, all_or_none
+from netjoule.testbeds.supervision import Supervisor, all_or_none
 from netjoule.topology.topology import Meter
 from netjoule.workload.load import Condition, Load, Place
 
@@ -71,7 +71,7 @@ class LabTestbed:
         self.passports: Sequence[dict[str, Any]] = ()
         self.versions: dict[str, str | None] = {}
         self._load, self._folder, self._stack = load, folder, stack
-        self._parts = Parts(stack)
+        self._supervisor = Supervisor(stack)
         needed = needed_hosts(self.topology, load.hosts["client"])
         self._hosts = {name: self._host(name) for name in needed}
         self._clocks = {name: HostClock(host, session.origin_ns) for name, host in self._hosts.items()}
@@ -124,11 +124,11 @@ class LabTestbed:
 
     async def failed(self) -> RunFailed:
         """Wait until a part ends that must not; the error carries the reason code."""
-        return await self._parts.failed()
+        return await self._supervisor.failed()
 
     def take_remarks(self) -> Sequence[Remark]:
         """What hosts and loggers said since the last call."""
-        return self._parts.take_remarks()
+        return self._supervisor.take_remarks()
 
     async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         """Every host's clock, measured now."""
@@ -154,7 +154,7 @@ class LabTestbed:
         for host in self._hosts.values():
             await host.connect()
             self._stack.push_async_callback(host.close)
-            self._parts.watch_for(host.given_up())
+            self._supervisor.watch_for(host.given_up())
         await self._check_control()
         await self._note_records()
         await self._provide_programs()
@@ -229,7 +229,7 @@ class LabTestbed:
         self._stack.push_async_callback(logger.stop)
         ready = await logger.expect("ready", READY_TIMEOUT_S)
         self.passports = [*self.passports, *ready["passports"]]
-        self._parts.watch(logger, "meter_stopped", self._parts.note_meter)
+        self._supervisor.watch(logger, "meter_stopped", self._supervisor.note_meter)
 
     async def _clock_server(self, name: str) -> str:
         """HOST:PORT where that host can ask for the controller's clock."""
@@ -239,7 +239,7 @@ class LabTestbed:
         process = await LocalHost("controller").start(argv, name="netjoule-meters clock serve")
         self._stack.push_async_callback(process.stop)
         ready = await process.expect("ready", READY_TIMEOUT_S)
-        self._parts.watch(process, "clock_unsure")
+        self._supervisor.watch(process, "clock_unsure")
         return listen.removesuffix(":0") + f":{ready['port']}"
 
     async def _collect_rest(self) -> None:
@@ -251,7 +251,7 @@ class LabTestbed:
                     await logger.forget()
 
     def _note(self, sentence: str, *, event: str = "host") -> None:
-        self._parts.remarks.append(Remark(self._now_s(), "orchestrator", event, sentence))
+        self._supervisor.remarks.append(Remark(self._now_s(), "orchestrator", event, sentence))
 
     def _now_s(self) -> float:
         return self.session.t_s(SystemClock().monotonic_ns())

@@ -16,7 +16,7 @@ from netjoule.testbeds.base import Remark
 T = TypeVar("T")
 
 
-class Parts:
+class Supervisor:
     """The processes of a running testbed."""
 
     def __init__(self, stack: AsyncExitStack) -> None:
