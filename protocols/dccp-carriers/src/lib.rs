@@ -61,7 +61,7 @@ mod token;
 mod udp;
 
 pub use availability::{carriers, CarrierStatus};
-pub use protocol::{Dccp, DccpKernel};
+pub use protocol::{DccpProtocol, DCCP, DCCP_KERNEL};
 
 /// Service code of netjoule's flows, "NJOU", over every carrier.
 pub const SERVICE_CODE: u32 = 0x4e4a_4f55;

@@ -5,8 +5,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use netjoule_dccp::ccid::Ccid;
-use netjoule_transport::options::OptionSpec;
-use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
+use netjoule_transport::{
+    Description, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values,
+};
 
 use crate::end::End;
 use crate::kernel::KernelEnd;
@@ -14,17 +15,6 @@ use crate::kernel_socket;
 use crate::options::{self, CarrierKind, Choice};
 use crate::raw::{self, RawCarrier};
 use crate::udp::UdpCarrier;
-
-/// DCCP on the user-space stack.
-#[derive(Debug, Clone, Copy)]
-pub struct Dccp;
-
-/// DCCP on the kernel's socket (Linux up to 6.15).
-#[derive(Debug, Clone, Copy)]
-pub struct DccpKernel;
-
-const USER_SPACE: [CarrierKind; 2] = [CarrierKind::Udp, CarrierKind::Raw];
-const KERNEL: [CarrierKind; 1] = [CarrierKind::Kernel];
 
 /// Header of a Data packet (RFC 4340 section 5.1).
 const DATA_HEADER_BYTES: usize = 16;
@@ -51,7 +41,6 @@ impl CarrierKind {
         let headers = ip_bytes + carrier_bytes + DATA_HEADER_BYTES + option_bytes;
         let udp = if carrier_bytes == 0 { "" } else { "UDP, " };
         Limits {
-            min_message_bytes: message::HEADER_BYTES,
             max_message_bytes: (mtu_bytes as usize).min(LARGEST_DATAGRAM_BYTES).saturating_sub(headers),
             reason: format!(
                 "MTU {mtu_bytes} - {headers} bytes of IPv{}, {udp}DCCP Data header and room for options",
@@ -71,129 +60,102 @@ fn limits(choice: Choice, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
     }
 }
 
-fn connect(
-    choice: Choice,
-    local: Option<IpAddr>,
-    remote: SocketAddr,
-    flow: &FlowSpec,
-    now_ns: i64,
-) -> Result<Box<dyn Transport>> {
-    Ok(match choice.carrier {
-        CarrierKind::Udp => {
-            Box::new(End::connect(UdpCarrier::connect(local, remote)?, remote, flow, choice, now_ns)?)
-        }
-        CarrierKind::Raw => {
-            Box::new(End::connect(RawCarrier::connect(local, remote)?, remote, flow, choice, now_ns)?)
-        }
-        CarrierKind::Kernel => Box::new(KernelEnd::connect(local, remote, flow, choice, now_ns)?),
-    })
+/// DCCP as a [`Protocol`], by who runs it at the client.
+#[derive(Debug, Clone, Copy)]
+pub struct DccpProtocol {
+    description: Description,
+    /// What the client's packets may travel over; the first where nothing is chosen.
+    carriers: &'static [CarrierKind],
 }
 
-fn listen(
-    choice: Choice,
-    local: SocketAddr,
-    allowed_peer: Option<IpAddr>,
-    flow: &FlowSpec,
-) -> Result<Box<dyn Transport>> {
-    Ok(match choice.peer_carrier {
-        CarrierKind::Udp => Box::new(End::listen(UdpCarrier::listen(local)?, allowed_peer, flow, choice)?),
-        CarrierKind::Raw => Box::new(End::listen(RawCarrier::listen(local)?, allowed_peer, flow, choice)?),
-        CarrierKind::Kernel => Box::new(KernelEnd::listen(local, allowed_peer, flow, choice)?),
-    })
+/// DCCP on the user-space stack.
+pub const DCCP: DccpProtocol = DccpProtocol {
+    description: Description {
+        is_congestion_controlled: true,
+        options: &options::USER_SPACE,
+        ..Description::new("dccp", "DCCP", Kind::Datagram)
+    },
+    carriers: &[CarrierKind::Udp, CarrierKind::Raw],
+};
+
+/// DCCP on the kernel's socket (Linux up to 6.15).
+pub const DCCP_KERNEL: DccpProtocol = DccpProtocol {
+    description: Description {
+        is_congestion_controlled: true,
+        options: &options::KERNEL,
+        trial: Some(kernel_socket::available),
+        ..Description::new("dccp-kernel", "DCCP (kernel)", Kind::Datagram)
+    },
+    carriers: &[CarrierKind::Kernel],
+};
+
+impl DccpProtocol {
+    fn choice(&self, values: &Values) -> Result<Choice> {
+        Choice::of(self.name(), values, self.carriers)
+    }
 }
 
-macro_rules! protocol {
-    ($protocol:ty, $name:literal, $label:literal, $carriers:expr, $specs:expr, $host_dependent:literal, $missing:expr) => {
-        impl $protocol {
-            fn choice(values: &Values) -> Result<Choice> {
-                Choice::of($name, values, &$carriers)
-            }
+impl Protocol for DccpProtocol {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn options(&self, chosen: &Values) -> Result<Values> {
+        self.choice(chosen).map(Choice::values)
+    }
+
+    fn ip_protocol(&self, options: &Values) -> u8 {
+        match self.choice(options) {
+            Ok(Choice { carrier: CarrierKind::Udp, .. }) => 17,
+            _ => raw::PROTOCOL as u8,
         }
+    }
 
-        impl Protocol for $protocol {
-            fn name(&self) -> &'static str {
-                $name
-            }
-
-            fn kind(&self) -> Kind {
-                Kind::Datagram
-            }
-
-            fn label(&self) -> &'static str {
-                $label
-            }
-
-            fn is_congestion_controlled(&self) -> bool {
-                true
-            }
-
-            fn option_specs(&self) -> &'static [OptionSpec] {
-                $specs
-            }
-
-            fn is_host_dependent(&self) -> bool {
-                $host_dependent
-            }
-
-            fn missing(&self) -> Option<String> {
-                $missing
-            }
-
-            fn options(&self, chosen: &Values) -> Result<Values> {
-                Self::choice(chosen).map(Choice::values)
-            }
-
-            fn ip_protocol(&self, options: &Values) -> u8 {
-                match Self::choice(options) {
-                    Ok(Choice { carrier: CarrierKind::Udp, .. }) => 17,
-                    _ => raw::PROTOCOL as u8,
-                }
-            }
-
-            fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
-                $carriers[0].limits(Ccid::Tfrc, ip_version, mtu_bytes)
-            }
-
-            fn limits_with(&self, ip_version: IpVersion, mtu_bytes: u32, options: &Values) -> Limits {
-                match Self::choice(options) {
-                    Ok(choice) => limits(choice, ip_version, mtu_bytes),
-                    Err(_) => self.limits(ip_version, mtu_bytes),
-                }
-            }
-
-            fn connect(
-                &self,
-                local: Option<IpAddr>,
-                remote: SocketAddr,
-                flow: &FlowSpec,
-                _offer: &Values,
-                now_ns: i64,
-            ) -> Result<Box<dyn Transport>> {
-                connect(Self::choice(&flow.options)?, local, remote, flow, now_ns)
-            }
-
-            fn listen(
-                &self,
-                local: SocketAddr,
-                allowed_peer: Option<IpAddr>,
-                flow: &FlowSpec,
-            ) -> Result<Box<dyn Transport>> {
-                listen(Self::choice(&flow.options)?, local, allowed_peer, flow)
-            }
+    fn limits(&self, ip_version: IpVersion, mtu_bytes: u32, options: &Values) -> Limits {
+        match self.choice(options) {
+            Ok(choice) => limits(choice, ip_version, mtu_bytes),
+            Err(_) => self.carriers[0].limits(Ccid::Tfrc, ip_version, mtu_bytes),
         }
-    };
+    }
+
+    fn connect(
+        &self,
+        local: Option<IpAddr>,
+        remote: SocketAddr,
+        flow: &FlowSpec,
+        _offer: &Values,
+        now_ns: i64,
+    ) -> Result<Box<dyn Transport>> {
+        let choice = self.choice(&flow.options)?;
+        Ok(match choice.carrier {
+            CarrierKind::Udp => {
+                Box::new(End::connect(UdpCarrier::connect(local, remote)?, remote, flow, choice, now_ns)?)
+            }
+            CarrierKind::Raw => {
+                Box::new(End::connect(RawCarrier::connect(local, remote)?, remote, flow, choice, now_ns)?)
+            }
+            CarrierKind::Kernel => Box::new(KernelEnd::connect(local, remote, flow, choice, now_ns)?),
+        })
+    }
+
+    fn listen(
+        &self,
+        local: SocketAddr,
+        allowed_peer: Option<IpAddr>,
+        flow: &FlowSpec,
+    ) -> Result<Box<dyn Transport>> {
+        let choice = self.choice(&flow.options)?;
+        Ok(match choice.peer_carrier {
+            CarrierKind::Udp => {
+                Box::new(End::listen(UdpCarrier::listen(local)?, allowed_peer, flow, choice)?)
+            }
+            CarrierKind::Raw => {
+                Box::new(End::listen(RawCarrier::listen(local)?, allowed_peer, flow, choice)?)
+            }
+            CarrierKind::Kernel => Box::new(KernelEnd::listen(local, allowed_peer, flow, choice)?),
+        })
+    }
 }
-
-protocol!(Dccp, "dccp", "DCCP", USER_SPACE, &options::USER_SPACE, false, None);
-protocol!(
-    DccpKernel,
-    "dccp-kernel",
-    "DCCP (kernel)",
-    KERNEL,
-    &options::KERNEL,
-    true,
-    kernel_socket::available().err().map(|error| error.to_string())
-);
 
 #[cfg(test)]
 mod tests {
@@ -202,7 +164,7 @@ mod tests {
 
     fn most(protocol: &dyn Protocol, version: IpVersion, options: Value) -> usize {
         let Value::Object(options) = options else { panic!("not an object") };
-        protocol.limits_with(version, 1500, &options).max_message_bytes
+        protocol.limits(version, 1500, &options).max_message_bytes
     }
 
     #[test]
@@ -211,27 +173,27 @@ mod tests {
             let Value::Object(options) = options else { panic!("not an object") };
             protocol.ip_protocol(&options)
         };
-        assert_eq!(number(&Dccp, json!({})), 17);
-        assert_eq!(number(&Dccp, json!({ "carrier": "raw" })), 33);
-        assert_eq!(number(&DccpKernel, json!({})), 33);
+        assert_eq!(number(&DCCP, json!({})), 17);
+        assert_eq!(number(&DCCP, json!({ "carrier": "raw" })), 33);
+        assert_eq!(number(&DCCP_KERNEL, json!({})), 33);
     }
 
     #[test]
     fn limits_follow_the_carriers_of_both_ends() {
         let (v4, v6) = (IpVersion::V4, IpVersion::V6);
-        assert_eq!((most(&Dccp, v4, json!({})), most(&Dccp, v6, json!({}))), (1440, 1420));
+        assert_eq!((most(&DCCP, v4, json!({})), most(&DCCP, v6, json!({}))), (1440, 1420));
         let raw = json!({ "carrier": "raw" });
-        assert_eq!((most(&Dccp, v4, raw.clone()), most(&Dccp, v6, raw)), (1448, 1428));
-        assert_eq!(most(&Dccp, v4, json!({ "carrier": "raw", "peer_carrier": "kernel" })), 1440);
-        assert_eq!((most(&DccpKernel, v4, json!({})), most(&DccpKernel, v6, json!({}))), (1440, 1420));
+        assert_eq!((most(&DCCP, v4, raw.clone()), most(&DCCP, v6, raw)), (1448, 1428));
+        assert_eq!(most(&DCCP, v4, json!({ "carrier": "raw", "peer_carrier": "kernel" })), 1440);
+        assert_eq!((most(&DCCP_KERNEL, v4, json!({})), most(&DCCP_KERNEL, v6, json!({}))), (1440, 1420));
         let tcp_like = json!({ "ccid": 2 });
         assert_eq!(
-            (most(&DccpKernel, v4, tcp_like.clone()), most(&DccpKernel, v6, tcp_like.clone())),
+            (most(&DCCP_KERNEL, v4, tcp_like.clone()), most(&DCCP_KERNEL, v6, tcp_like.clone())),
             (1400, 1380)
         );
-        assert_eq!(most(&Dccp, v4, tcp_like), 1440);
-        let reason = Dccp.limits(v4, 1500).reason;
+        assert_eq!(most(&DCCP, v4, tcp_like), 1440);
+        let reason = DCCP.limits(v4, 1500, &Values::new()).reason;
         assert!(reason.contains("MTU 1500 - 60 bytes of IPv4, UDP"), "{reason}");
-        assert_eq!(Dccp.limits(v4, 65_536).max_message_bytes, 65_475);
+        assert_eq!(DCCP.limits(v4, 65_536, &Values::new()).max_message_bytes, 65_475);
     }
 }

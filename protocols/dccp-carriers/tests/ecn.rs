@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 use netjoule_dccp::PacketType;
-use netjoule_dccp_carriers::Dccp;
+use netjoule_dccp_carriers::DCCP;
 use netjoule_sockets::datagram::ReceivedDatagram;
 use netjoule_sockets::{datagram, socket};
 use netjoule_transport::message::Header;
@@ -28,7 +28,7 @@ fn now_ns() -> i64 {
 
 fn flow(role: Role, gso: bool, ccid: u8, ecn: bool) -> FlowSpec {
     let chosen = json!({ "ccid": ccid, "ecn": ecn });
-    let options = Dccp.options(chosen.as_object().unwrap()).unwrap();
+    let options = DCCP.options(chosen.as_object().unwrap()).unwrap();
     FlowSpec {
         payload_bytes: SIZE,
         role,
@@ -126,11 +126,11 @@ struct Flow {
 impl Flow {
     fn open(gso: bool, ccid: u8, ecn: bool, mark_each: usize) -> Self {
         let any = "127.0.0.1:0".parse().unwrap();
-        let server = Dccp.listen(any, None, &flow(Role::Receiver, gso, ccid, ecn)).unwrap();
+        let server = DCCP.listen(any, None, &flow(Role::Receiver, gso, ccid, ecn)).unwrap();
         let relay = Relay::before(server.local_address().unwrap(), mark_each);
         let here = Some("127.0.0.1".parse().unwrap());
         let spec = flow(Role::Sender, gso, ccid, ecn);
-        let client = Dccp.connect(here, relay.address(), &spec, &Values::new(), now_ns()).unwrap();
+        let client = DCCP.connect(here, relay.address(), &spec, &Values::new(), now_ns()).unwrap();
         let mut flow = Self { client, server, relay };
         assert!((0..PATIENCE).any(|_| flow.step() == (State::Open, State::Open)), "never open");
         flow

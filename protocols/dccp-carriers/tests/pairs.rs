@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use netjoule_dccp::ccid::Ecn;
 use netjoule_dccp::connection::Carriage;
 use netjoule_dccp::{Config, Connection, State as Stage};
-use netjoule_dccp_carriers::{carriers, Dccp, SERVICE_CODE};
+use netjoule_dccp_carriers::{carriers, DCCP, SERVICE_CODE};
 use netjoule_sockets::timestamps::now_ns;
 use netjoule_transport::candidates::CANDIDATES;
 use netjoule_transport::message::Header;
@@ -20,7 +20,7 @@ const PATIENCE: usize = 2_000_000;
 
 fn flow(role: Role, token: [u8; 16], gso: bool, ccid: u8, carrier: &str) -> FlowSpec {
     let chosen = json!({ "ccid": ccid, "carrier": carrier });
-    let options = Dccp.options(chosen.as_object().unwrap()).unwrap();
+    let options = DCCP.options(chosen.as_object().unwrap()).unwrap();
     FlowSpec {
         payload_bytes: SIZE,
         role,
@@ -34,12 +34,12 @@ fn flow(role: Role, token: [u8; 16], gso: bool, ccid: u8, carrier: &str) -> Flow
 }
 
 fn listen(any_port: &str, flow: &FlowSpec) -> Box<dyn Transport> {
-    Dccp.listen(any_port.parse().unwrap(), None, flow).unwrap()
+    DCCP.listen(any_port.parse().unwrap(), None, flow).unwrap()
 }
 
 fn connect(server: &dyn Transport, flow: &FlowSpec) -> Box<dyn Transport> {
     let address = server.local_address().unwrap();
-    Dccp.connect(None, address, flow, &Values::new(), now_ns()).unwrap()
+    DCCP.connect(None, address, flow, &Values::new(), now_ns()).unwrap()
 }
 
 /// Service both until both are in `wanted`.
@@ -280,7 +280,7 @@ fn only_the_allowed_peer_is_heard() {
     let elsewhere: IpAddr = "127.0.0.9".parse().unwrap();
     let spec = flow(Role::Receiver, TOKEN, false, 3, "udp");
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    let mut server = Dccp.listen(any, Some(elsewhere), &spec).unwrap();
+    let mut server = DCCP.listen(any, Some(elsewhere), &spec).unwrap();
     let client_spec = flow(Role::Sender, TOKEN, false, 3, "udp");
     let mut stranger = connect(&*server, &client_spec);
     for _ in 0..100 {
@@ -288,7 +288,7 @@ fn only_the_allowed_peer_is_heard() {
         assert_eq!(server.service(now_ns()).unwrap(), State::Connecting);
     }
     let address = server.local_address().unwrap();
-    let mut client = Dccp.connect(Some(elsewhere), address, &client_spec, &Values::new(), now_ns()).unwrap();
+    let mut client = DCCP.connect(Some(elsewhere), address, &client_spec, &Values::new(), now_ns()).unwrap();
     run_until(&mut *client, &mut *server, State::Open);
 }
 

@@ -8,7 +8,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use netjoule_transport::{
-    message, Arrival, FlowSpec, IpVersion, Kind, Limits, PollFd, Protocol, Result, Role, State, Stop,
+    Arrival, Description, FlowSpec, IpVersion, Kind, Limits, PollFd, Protocol, Result, Role, State, Stop,
     Transport, TransportError, Values,
 };
 
@@ -20,29 +20,17 @@ const LARGEST_MESSAGE_BYTES: usize = 1 << 20;
 pub struct Null;
 
 impl Protocol for Null {
-    fn name(&self) -> &'static str {
-        "null"
+    fn description(&self) -> &Description {
+        const {
+            &Description {
+                takes_launch_times: true,
+                ..Description::new("null", "generator floor (null)", Kind::Datagram)
+            }
+        }
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Datagram
-    }
-
-    fn label(&self) -> &'static str {
-        "generator floor (null)"
-    }
-
-    fn is_congestion_controlled(&self) -> bool {
-        false
-    }
-
-    fn takes_launch_times(&self) -> bool {
-        true
-    }
-
-    fn limits(&self, _ip_version: IpVersion, _mtu_bytes: u32) -> Limits {
+    fn limits(&self, _ip_version: IpVersion, _mtu_bytes: u32, _options: &Values) -> Limits {
         Limits {
-            min_message_bytes: message::HEADER_BYTES,
             max_message_bytes: LARGEST_MESSAGE_BYTES,
             reason: "1 MiB, the largest message of any transport".into(),
         }

@@ -170,7 +170,4 @@ fn reason_text(error: &quiche::ConnectionError) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod pair;
-
-#[cfg(test)]
 mod tests;

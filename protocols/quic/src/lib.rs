@@ -32,4 +32,4 @@ pub use crate::error::QuicError;
 pub use crate::fingerprint::{BadFingerprint, Fingerprint, FINGERPRINT_BYTES};
 pub use crate::options::CongestionControl;
 pub use crate::path::packet_size;
-pub use crate::protocol::{Quic, QuicDatagram};
+pub use crate::protocol::{QuicProtocol, QUIC, QUIC_DATAGRAM};

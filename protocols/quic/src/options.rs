@@ -111,7 +111,7 @@ mod tests {
 
     fn of(chosen: Value) -> Result<Value> {
         let Value::Object(chosen) = chosen else { panic!("not an object") };
-        crate::QuicDatagram.options(&chosen).map(Value::from)
+        crate::QUIC_DATAGRAM.options(&chosen).map(Value::from)
     }
 
     #[test]

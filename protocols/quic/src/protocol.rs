@@ -3,8 +3,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use netjoule_transport::options::{complete, OptionSpec};
-use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
+use netjoule_transport::options::complete;
+use netjoule_transport::{
+    Description, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values,
+};
 
 use crate::config::MAX_MTU_BYTES;
 use crate::end::End;
@@ -14,93 +16,71 @@ use crate::path::packet_size::{datagram_message_bytes, udp_payload_bytes, CONNEC
 /// A stream cuts messages anywhere; this only keeps a slip of the pen from being sent.
 const LARGEST_STREAM_MESSAGE_BYTES: usize = 1 << 20;
 
-/// QUIC's reliable stream as a [`Protocol`].
+/// QUIC's reliable stream or its DATAGRAM frames (RFC 9221) as a [`Protocol`]: they differ only in how messages travel.
 #[derive(Debug, Clone, Copy)]
-pub struct Quic;
+pub struct QuicProtocol(Description);
 
-/// QUIC's DATAGRAM frames (RFC 9221) as a [`Protocol`].
-#[derive(Debug, Clone, Copy)]
-pub struct QuicDatagram;
+/// QUIC's reliable stream.
+pub const QUIC: QuicProtocol = QuicProtocol::new("quic", "QUIC", Kind::Stream);
+/// QUIC's DATAGRAM frames.
+pub const QUIC_DATAGRAM: QuicProtocol = QuicProtocol::new("quic-datagram", "QUIC datagram", Kind::Datagram);
 
-fn limits(kind: Kind, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
-    let used_mtu_bytes = (mtu_bytes as usize).min(MAX_MTU_BYTES);
-    match (udp_payload_bytes(ip_version == IpVersion::V6, used_mtu_bytes), kind) {
-        (None, _) => mtu_too_small(ip_version, mtu_bytes),
-        (Some(_), Kind::Stream) => Limits {
-            min_message_bytes: message::HEADER_BYTES,
-            max_message_bytes: LARGEST_STREAM_MESSAGE_BYTES,
-            reason: "a stream cuts messages as it likes; 1 MiB is netjoule's own bound".to_owned(),
-        },
-        (Some(udp_bytes), Kind::Datagram) => datagram_limits(ip_version, used_mtu_bytes, udp_bytes),
+impl QuicProtocol {
+    const fn new(name: &'static str, label: &'static str, kind: Kind) -> Self {
+        Self(Description {
+            is_congestion_controlled: true,
+            options: &OPTIONS,
+            keeps_event_log: true,
+            ..Description::new(name, label, kind)
+        })
     }
 }
 
-/// The two differ only in how messages travel.
-macro_rules! protocol {
-    ($protocol:ty, $name:literal, $label:literal, $kind:expr) => {
-        impl Protocol for $protocol {
-            fn name(&self) -> &'static str {
-                $name
-            }
+impl Protocol for QuicProtocol {
+    fn description(&self) -> &Description {
+        &self.0
+    }
 
-            fn kind(&self) -> Kind {
-                $kind
-            }
+    fn options(&self, chosen: &Values) -> Result<Values> {
+        Choice::of(&complete(self.name(), &OPTIONS, chosen)?).map(Choice::values)
+    }
 
-            fn label(&self) -> &'static str {
-                $label
-            }
-
-            fn is_congestion_controlled(&self) -> bool {
-                true
-            }
-
-            fn keeps_event_log(&self) -> bool {
-                true
-            }
-
-            fn option_specs(&self) -> &'static [OptionSpec] {
-                &OPTIONS
-            }
-
-            fn options(&self, chosen: &Values) -> Result<Values> {
-                Choice::of(&complete($name, &OPTIONS, chosen)?).map(Choice::values)
-            }
-
-            fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
-                limits($kind, ip_version, mtu_bytes)
-            }
-
-            fn connect(
-                &self,
-                local: Option<IpAddr>,
-                remote: SocketAddr,
-                flow: &FlowSpec,
-                offer: &Values,
-                now_ns: i64,
-            ) -> Result<Box<dyn Transport>> {
-                Ok(Box::new(End::connect($kind, local, remote, flow, offer, now_ns)?))
-            }
-
-            fn listen(
-                &self,
-                local: SocketAddr,
-                allowed_peer: Option<IpAddr>,
-                flow: &FlowSpec,
-            ) -> Result<Box<dyn Transport>> {
-                Ok(Box::new(End::listen($kind, local, allowed_peer, flow)?))
-            }
+    fn limits(&self, ip_version: IpVersion, mtu_bytes: u32, _options: &Values) -> Limits {
+        let used_mtu_bytes = (mtu_bytes as usize).min(MAX_MTU_BYTES);
+        match (udp_payload_bytes(ip_version == IpVersion::V6, used_mtu_bytes), self.kind()) {
+            (None, _) => mtu_too_small(ip_version, mtu_bytes),
+            (Some(_), Kind::Stream) => Limits {
+                max_message_bytes: LARGEST_STREAM_MESSAGE_BYTES,
+                reason: "a stream cuts messages as it likes; 1 MiB is netjoule's own bound".to_owned(),
+            },
+            (Some(udp_bytes), Kind::Datagram) => datagram_limits(ip_version, used_mtu_bytes, udp_bytes),
         }
-    };
-}
+    }
 
-protocol!(Quic, "quic", "QUIC", Kind::Stream);
-protocol!(QuicDatagram, "quic-datagram", "QUIC datagram", Kind::Datagram);
+    fn connect(
+        &self,
+        local: Option<IpAddr>,
+        remote: SocketAddr,
+        flow: &FlowSpec,
+        offer: &Values,
+        now_ns: i64,
+    ) -> Result<Box<dyn Transport>> {
+        Ok(Box::new(End::connect(self.kind(), local, remote, flow, offer, now_ns)?))
+    }
+
+    fn listen(
+        &self,
+        local: SocketAddr,
+        allowed_peer: Option<IpAddr>,
+        flow: &FlowSpec,
+    ) -> Result<Box<dyn Transport>> {
+        Ok(Box::new(End::listen(self.kind(), local, allowed_peer, flow)?))
+    }
+}
 
 fn datagram_limits(ip_version: IpVersion, mtu_bytes: usize, udp_bytes: usize) -> Limits {
     let max_message_bytes = datagram_message_bytes(udp_bytes);
     Limits {
-        min_message_bytes: message::HEADER_BYTES,
         max_message_bytes,
         reason: format!(
             "MTU {mtu_bytes} - {} bytes of IPv{}, UDP and QUIC headers, {CONNECTION_ID_BYTES}-byte connection id, \
@@ -113,7 +93,6 @@ fn datagram_limits(ip_version: IpVersion, mtu_bytes: usize, udp_bytes: usize) ->
 
 fn mtu_too_small(ip_version: IpVersion, mtu_bytes: u32) -> Limits {
     Limits {
-        min_message_bytes: message::HEADER_BYTES,
         max_message_bytes: 0,
         reason: format!(
             "MTU {mtu_bytes} leaves less than the 1200 bytes of UDP payload over IPv{} that QUIC needs",
@@ -135,23 +114,26 @@ mod tests {
             (IpVersion::V6, 1280, 1200),
             (IpVersion::V4, 1227, 0),
         ] {
-            let limits = QuicDatagram.limits(ip_version, mtu_bytes);
+            let limits = QUIC_DATAGRAM.limits(ip_version, mtu_bytes, &Values::new());
             assert_eq!(limits.max_message_bytes, expected, "{ip_version:?} {mtu_bytes}: {}", limits.reason);
         }
-        assert!(QuicDatagram.limits(IpVersion::V4, 1500).reason.contains("MTU 1500 - 60 bytes of IPv4"));
+        assert!(QUIC_DATAGRAM
+            .limits(IpVersion::V4, 1500, &Values::new())
+            .reason
+            .contains("MTU 1500 - 60 bytes of IPv4"));
     }
 
     #[test]
     fn a_stream_takes_any_size_where_quic_works_at_all() {
-        assert!(Quic.limits(IpVersion::V6, 1280).max_message_bytes >= 65_536);
-        let limits = Quic.limits(IpVersion::V6, 1200);
+        assert!(QUIC.limits(IpVersion::V6, 1280, &Values::new()).max_message_bytes >= 65_536);
+        let limits = QUIC.limits(IpVersion::V6, 1200, &Values::new());
         assert_eq!(limits.max_message_bytes, 0);
         assert!(limits.reason.contains("1200 bytes"), "{}", limits.reason);
     }
 
     #[test]
     fn the_names_are_those_of_the_command_line() {
-        assert_eq!((Quic.name(), Quic.kind()), ("quic", Kind::Stream));
-        assert_eq!((QuicDatagram.name(), QuicDatagram.kind()), ("quic-datagram", Kind::Datagram));
+        assert_eq!((QUIC.name(), QUIC.kind()), ("quic", Kind::Stream));
+        assert_eq!((QUIC_DATAGRAM.name(), QUIC_DATAGRAM.kind()), ("quic-datagram", Kind::Datagram));
     }
 }

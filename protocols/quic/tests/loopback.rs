@@ -6,13 +6,13 @@ mod common;
 use std::os::fd::AsRawFd;
 
 use common::{ends, flow, now_ns, open, opposite, run, wait};
-use netjoule_quic::{Quic, QuicDatagram};
+use netjoule_quic::{QUIC, QUIC_DATAGRAM};
 use netjoule_transport::message::Header;
 use netjoule_transport::{
     Arrival, Kind, PacketisationSource, Protocol, Role, State, Stop, Transport, TransportError,
 };
 
-const PROTOCOLS: [&dyn Protocol; 2] = [&Quic, &QuicDatagram];
+const PROTOCOLS: [&dyn Protocol; 2] = [&QUIC, &QUIC_DATAGRAM];
 
 fn opened(
     protocol: &dyn Protocol,
@@ -91,7 +91,7 @@ fn a_datagram_that_does_not_fit_is_refused_with_the_limit_named() {
     for (address, limit_bytes) in [("127.0.0.1", 1440), ("::1", 1420)] {
         let bytes = limit_bytes + 1;
         let (mut client, mut server) =
-            ends(&QuicDatagram, address, &flow(Role::Sender, bytes), &flow(Role::Receiver, bytes));
+            ends(&QUIC_DATAGRAM, address, &flow(Role::Sender, bytes), &flow(Role::Receiver, bytes));
         let error = open(&mut *client, &mut *server).unwrap_err();
         assert!(matches!(error, TransportError::Unsupported(_)), "{error:?}");
         let sentence = error.to_string();
@@ -281,7 +281,7 @@ fn first_error(client: &mut dyn Transport) -> TransportError {
 #[test]
 fn an_offer_without_a_fingerprint_is_refused() {
     let remote = "127.0.0.1:9".parse().unwrap();
-    let outcome = Quic.connect(None, remote, &flow(Role::Sender, 64), &Default::default(), now_ns());
+    let outcome = QUIC.connect(None, remote, &flow(Role::Sender, 64), &Default::default(), now_ns());
     assert!(outcome.err().unwrap().to_string().contains("fingerprint"));
 }
 
@@ -306,7 +306,7 @@ fn segmentation_offload_changes_no_byte() {
 /// What congestion control keeps back until the end has not left: it is not lost on the way.
 #[test]
 fn a_closed_window_makes_the_queue_full_and_what_waits_in_it_can_be_taken_back() {
-    let (mut client, mut server) = opened(&QuicDatagram, "127.0.0.1", Role::Sender, 1000);
+    let (mut client, mut server) = opened(&QUIC_DATAGRAM, "127.0.0.1", Role::Sender, 1000);
     let mut message = [0x5a; 1000];
     let mut sent = 0;
     // Nobody acknowledges.
@@ -344,7 +344,7 @@ fn sequence(arrival: Arrival<'_>) -> u64 {
 #[test]
 fn every_datagram_has_the_time_at_which_it_came() {
     for serviced in [false, true] {
-        let (mut client, mut server) = opened(&QuicDatagram, "127.0.0.1", Role::Sender, 100);
+        let (mut client, mut server) = opened(&QUIC_DATAGRAM, "127.0.0.1", Role::Sender, 100);
         // The kernel switches stamping on a moment after it was asked.
         let stamped_apart = (0..1_000).any(|_| {
             let mut sent_ns = [0; 2];
@@ -374,7 +374,7 @@ fn every_datagram_has_the_time_at_which_it_came() {
 
 #[test]
 fn statistics_are_finite_numbers_and_count_what_was_sent() {
-    let (mut client, mut server) = opened(&QuicDatagram, "127.0.0.1", Role::Sender, 200);
+    let (mut client, mut server) = opened(&QUIC_DATAGRAM, "127.0.0.1", Role::Sender, 200);
     let tally = run(&mut *client, &mut *server, 200, 50);
     let values = client.path_statistics();
     assert_eq!(values["datagram_frames_sent"].as_u64(), Some(tally.sent));

@@ -6,11 +6,11 @@ mod common;
 use std::path::Path;
 
 use common::{ends, flow, now_ns, open, run, Tally};
-use netjoule_quic::{Quic, QuicDatagram};
+use netjoule_quic::{QUIC, QUIC_DATAGRAM};
 use netjoule_transport::{Kind, Protocol, Role, State, Transport};
 use serde_json::{json, Value};
 
-const PROTOCOLS: [&dyn Protocol; 2] = [&Quic, &QuicDatagram];
+const PROTOCOLS: [&dyn Protocol; 2] = [&QUIC, &QUIC_DATAGRAM];
 
 type Ends = (Box<dyn Transport>, Box<dyn Transport>);
 
@@ -55,7 +55,7 @@ fn with_pacing_packets_wait_for_their_time_and_without_it_none_does() {
     for gso in [false, true] {
         for paced in [true, false] {
             let chosen = json!({ "congestion_control": "bbr2", "cc_pacing": paced });
-            let (mut client, mut server) = opened(&Quic, 1200, gso, &chosen, None);
+            let (mut client, mut server) = opened(&QUIC, 1200, gso, &chosen, None);
             assert_whole(&run(&mut *client, &mut *server, 1200, 2000), "bbr2");
             let values = client.path_statistics();
             assert_eq!(values["quiche_pacing"], paced);
@@ -91,19 +91,19 @@ fn early_data_proves_no_wrong_token_and_no_wrong_certificate() {
         let Value::Object(chosen) = json!({ "early_data": true }) else { panic!("not an object") };
         let with = |role| {
             let mut flow = flow(role, 64);
-            flow.options = Quic.options(&chosen).unwrap();
+            flow.options = QUIC.options(&chosen).unwrap();
             flow
         };
         let any = "127.0.0.1:0".parse().unwrap();
-        let mut server = Quic.listen(any, None, &with(Role::Receiver)).unwrap();
-        let other = Quic.listen(any, None, &with(Role::Receiver)).unwrap();
+        let mut server = QUIC.listen(any, None, &with(Role::Receiver)).unwrap();
+        let other = QUIC.listen(any, None, &with(Role::Receiver)).unwrap();
         let mut client_flow = with(Role::Sender);
         if wrong_token {
             client_flow.token = *b"fedcba9876543210";
         }
         let offer = if wrong_token { server.offer() } else { other.offer() };
         let remote = server.local_address().unwrap();
-        let mut client = Quic.connect(None, remote, &client_flow, &offer, now_ns()).unwrap();
+        let mut client = QUIC.connect(None, remote, &client_flow, &offer, now_ns()).unwrap();
         let error = open(&mut *client, &mut *server).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         assert_eq!(server.service(now_ns()).unwrap(), State::Connecting);
@@ -153,11 +153,11 @@ fn what_a_stranger_says_is_not_recorded_on_the_disk() {
     let any = "127.0.0.1:0".parse().unwrap();
     let mut server_flow = flow(Role::Receiver, 64);
     server_flow.event_log = Some(folder.join("server"));
-    let mut server = Quic.listen(any, None, &server_flow).unwrap();
+    let mut server = QUIC.listen(any, None, &server_flow).unwrap();
     let mut wrong = flow(Role::Sender, 64);
     wrong.token = *b"fedcba9876543210";
     let remote = server.local_address().unwrap();
-    let mut stranger = Quic.connect(None, remote, &wrong, &server.offer(), now_ns()).unwrap();
+    let mut stranger = QUIC.connect(None, remote, &wrong, &server.offer(), now_ns()).unwrap();
     assert!(open(&mut *stranger, &mut *server).is_err());
     drop(server);
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
@@ -182,8 +182,8 @@ fn packets_per_message(protocol: &dyn Protocol, gso: bool) -> f64 {
 
 #[test]
 fn messages_that_are_due_together_share_packets_of_a_stream_only_when_trains_are_asked_for() {
-    assert_eq!((Quic.kind(), QuicDatagram.kind()), (Kind::Stream, Kind::Datagram));
-    assert_eq!((packets_per_message(&Quic, false), packets_per_message(&Quic, true)), (1.0, 0.125));
-    let datagrams = [false, true].map(|gso| packets_per_message(&QuicDatagram, gso));
+    assert_eq!((QUIC.kind(), QUIC_DATAGRAM.kind()), (Kind::Stream, Kind::Datagram));
+    assert_eq!((packets_per_message(&QUIC, false), packets_per_message(&QUIC, true)), (1.0, 0.125));
+    let datagrams = [false, true].map(|gso| packets_per_message(&QUIC_DATAGRAM, gso));
     assert_eq!(datagrams, [1.0, 1.0]);
 }

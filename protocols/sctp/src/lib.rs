@@ -14,8 +14,10 @@ mod reader;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use netjoule_transport::options::OptionSpec;
-use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
+use netjoule_transport::options::complete;
+use netjoule_transport::{
+    Description, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values,
+};
 
 use crate::end::End;
 use crate::options::{Choice, OPTIONS};
@@ -25,28 +27,19 @@ use crate::options::{Choice, OPTIONS};
 pub struct Sctp;
 
 impl Protocol for Sctp {
-    fn name(&self) -> &'static str {
-        "sctp"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Stream
-    }
-
-    fn label(&self) -> &'static str {
-        "SCTP"
-    }
-
-    fn is_congestion_controlled(&self) -> bool {
-        true
-    }
-
-    fn option_specs(&self) -> &'static [OptionSpec] {
-        &OPTIONS
+    fn description(&self) -> &Description {
+        const {
+            &Description {
+                is_congestion_controlled: true,
+                options: &OPTIONS,
+                trial: Some(|| kernel::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).map(drop)),
+                ..Description::new("sctp", "SCTP", Kind::Stream)
+            }
+        }
     }
 
     fn options(&self, chosen: &Values) -> Result<Values> {
-        let values = netjoule_transport::options::complete(self.name(), self.option_specs(), chosen)?;
+        let values = complete(self.name(), &OPTIONS, chosen)?;
         Choice::of(&values)?;
         Ok(values)
     }
@@ -55,17 +48,8 @@ impl Protocol for Sctp {
         132
     }
 
-    fn is_host_dependent(&self) -> bool {
-        true
-    }
-
-    fn missing(&self) -> Option<String> {
-        kernel::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).err().map(|error| error.to_string())
-    }
-
-    fn limits(&self, _ip_version: IpVersion, _mtu_bytes: u32) -> Limits {
+    fn limits(&self, _ip_version: IpVersion, _mtu_bytes: u32, _options: &Values) -> Limits {
         Limits {
-            min_message_bytes: message::HEADER_BYTES,
             max_message_bytes: kernel::LARGEST_MESSAGE_BYTES,
             reason:
                 "64 KiB, so that the kernel's send buffer holds a message whole; SCTP splits it into packets"

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use netjoule_sockets::timestamps::now_ns;
-use netjoule_tcp::{Mptcp, Tcp};
+use netjoule_tcp::{MPTCP, TCP};
 use netjoule_transport::message::Header;
 use netjoule_transport::{FlowSpec, Protocol, Role, State, Stop, Transport, TransportError, Values};
 use serde_json::{json, Value};
@@ -98,7 +98,7 @@ fn allowed_congestion_controls() -> Vec<String> {
 #[test]
 fn the_sender_runs_the_congestion_control_that_was_chosen() {
     for name in allowed_congestion_controls() {
-        let mut pair = Pair::open([&Tcp, &Tcp], false, &json!({ "congestion_control": name }));
+        let mut pair = Pair::open([&TCP, &TCP], false, &json!({ "congestion_control": name }));
         assert_eq!(pair.run(50, 1), (0..50).collect::<Vec<_>>());
         assert_eq!(pair.client.path_statistics()["congestion_control"], name);
     }
@@ -108,11 +108,11 @@ fn the_sender_runs_the_congestion_control_that_was_chosen() {
 fn a_congestion_control_that_is_not_loaded_is_refused_by_the_sending_end_only() {
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let chosen = json!({ "congestion_control": "no-such-one" });
-    let sender = flow(&Tcp, Role::Sender, false, &chosen);
-    let receiver = flow(&Tcp, Role::Receiver, false, &chosen);
+    let sender = flow(&TCP, Role::Sender, false, &chosen);
+    let receiver = flow(&TCP, Role::Receiver, false, &chosen);
     for refusal in [
-        Tcp.listen(any, None, &sender).err().unwrap(),
-        Tcp.connect(None, any, &sender, &Values::new(), 0).err().unwrap(),
+        TCP.listen(any, None, &sender).err().unwrap(),
+        TCP.connect(None, any, &sender, &Values::new(), 0).err().unwrap(),
     ] {
         assert!(matches!(refusal, TransportError::HostLacks(_)), "{refusal:?}");
         assert!(
@@ -120,20 +120,20 @@ fn a_congestion_control_that_is_not_loaded_is_refused_by_the_sending_end_only() 
             "{refusal}"
         );
     }
-    assert!(Tcp.listen(any, None, &receiver).is_ok());
+    assert!(TCP.listen(any, None, &receiver).is_ok());
 }
 
 #[test]
 fn nodelay_is_what_was_chosen() {
     for nodelay in [true, false] {
-        let mut pair = Pair::open([&Tcp, &Tcp], false, &json!({ "nodelay": nodelay }));
+        let mut pair = Pair::open([&TCP, &TCP], false, &json!({ "nodelay": nodelay }));
         assert_eq!(pair.client.path_statistics()["nodelay"], nodelay);
     }
 }
 
 /// Messages that a stream takes before it is full, when nobody reads.
 fn messages_until_full(chosen: &Value) -> (u64, Value) {
-    let mut pair = Pair::open([&Tcp, &Tcp], false, chosen);
+    let mut pair = Pair::open([&TCP, &TCP], false, chosen);
     let mut count = 0;
     while pair.client.send(&[0; MESSAGE_BYTES], 0).unwrap() == Stop::None {
         count += 1;
@@ -152,7 +152,7 @@ fn a_low_water_mark_makes_the_stream_full_sooner() {
 #[test]
 fn with_joining_messages_that_are_due_together_share_segments() {
     for (gso, frames_per_message) in [(false, 1.0), (true, 0.25)] {
-        let mut pair = Pair::open([&Tcp, &Tcp], gso, &json!({}));
+        let mut pair = Pair::open([&TCP, &TCP], gso, &json!({}));
         assert_eq!(pair.run(8, 4), (0..8).collect::<Vec<_>>());
         let packetisation = pair.client.packetisation(8);
         assert_eq!(packetisation.frames_per_message, Some(frames_per_message), "{packetisation:?}");
@@ -162,7 +162,7 @@ fn with_joining_messages_that_are_due_together_share_segments() {
 #[test]
 fn zero_copy_changes_no_byte_and_the_kernel_says_that_loopback_copied() {
     for (gso, batch) in [(false, 1), (true, 32)] {
-        let mut pair = Pair::open([&Tcp, &Tcp], gso, &json!({ "zerocopy": true }));
+        let mut pair = Pair::open([&TCP, &TCP], gso, &json!({ "zerocopy": true }));
         assert_eq!(pair.run(2000, batch), (0..2000).collect::<Vec<_>>());
         let values = pair.client.path_statistics();
         let calls = values["zerocopy_calls"].as_u64().unwrap();
@@ -170,13 +170,13 @@ fn zero_copy_changes_no_byte_and_the_kernel_says_that_loopback_copied() {
         assert_eq!(values["zerocopy_calls_completed"], calls);
         assert_eq!(values["zerocopy_calls_copied_anyway"], calls);
     }
-    let mut without = Pair::open([&Tcp, &Tcp], false, &json!({}));
+    let mut without = Pair::open([&TCP, &TCP], false, &json!({}));
     assert!(!without.client.path_statistics().contains_key("zerocopy_calls"));
 }
 
 /// Whether the kernel has MPTCP; a test of it says so when it has not.
 fn has_mptcp() -> bool {
-    let missing = Mptcp.missing();
+    let missing = MPTCP.missing();
     if let Some(reason) = &missing {
         assert!(reason.contains("MPTCP"), "{reason}");
         eprintln!("not tested: {reason}");
@@ -189,7 +189,7 @@ fn mptcp_is_mptcp_at_both_ends_and_counts_its_bytes() {
     if !has_mptcp() {
         return;
     }
-    let mut pair = Pair::open([&Mptcp, &Mptcp], false, &json!({}));
+    let mut pair = Pair::open([&MPTCP, &MPTCP], false, &json!({}));
     assert_eq!(pair.run(500, 1), (0..500).collect::<Vec<_>>());
     for end in [&mut pair.client, &mut pair.server] {
         let values = end.path_statistics();
@@ -203,7 +203,7 @@ fn mptcp_is_mptcp_at_both_ends_and_counts_its_bytes() {
 #[test]
 fn nothing_arrives_before_it_was_sent() {
     let (pause, count) = (Duration::from_millis(1), 40);
-    for protocol in [&Tcp as &dyn Protocol, &Mptcp] {
+    for protocol in [&TCP as &dyn Protocol, &MPTCP] {
         if protocol.name() == "mptcp" && !has_mptcp() {
             continue;
         }
@@ -234,11 +234,11 @@ fn a_peer_without_mptcp_makes_it_fall_back_and_the_report_says_so() {
     if !has_mptcp() {
         return;
     }
-    let mut client = Pair::open([&Mptcp, &Tcp], false, &json!({}));
+    let mut client = Pair::open([&MPTCP, &TCP], false, &json!({}));
     assert_eq!(client.run(100, 1), (0..100).collect::<Vec<_>>());
     assert_eq!(client.client.path_statistics()["mptcp_fell_back_to_tcp"], true);
     assert!(!client.server.path_statistics().contains_key("mptcp_fell_back_to_tcp"));
-    let mut server = Pair::open([&Tcp, &Mptcp], false, &json!({}));
+    let mut server = Pair::open([&TCP, &MPTCP], false, &json!({}));
     assert_eq!(server.run(100, 1), (0..100).collect::<Vec<_>>());
     assert_eq!(server.server.path_statistics()["mptcp_fell_back_to_tcp"], true);
 }
@@ -250,7 +250,7 @@ fn mptcp_takes_tcps_choices() {
     }
     for name in allowed_congestion_controls() {
         let chosen = json!({ "congestion_control": name, "nodelay": false });
-        let mut pair = Pair::open([&Mptcp, &Mptcp], false, &chosen);
+        let mut pair = Pair::open([&MPTCP, &MPTCP], false, &chosen);
         let values = pair.client.path_statistics();
         assert_eq!((&values["congestion_control"], &values["nodelay"]), (&json!(name), &json!(false)));
     }

@@ -62,11 +62,9 @@ pub struct FlowSpec {
     pub event_log: Option<PathBuf>,
 }
 
-/// Message sizes a transport can carry unfragmented.
+/// Message sizes a transport can carry unfragmented; the smallest is a message that is all header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Smallest message in bytes.
-    pub min_message_bytes: usize,
     /// Largest message in bytes.
     pub max_message_bytes: usize,
     /// What sets the largest size, for the error sentence (e.g. "MTU 1500 - 28 bytes of IPv4 and UDP header").

@@ -5,46 +5,65 @@ use std::net::{IpAddr, SocketAddr};
 
 use netjoule_sockets::IpVersion;
 
-use crate::{options, FlowSpec, Kind, Limits, Result, Transport, Values};
+use crate::options::{complete, OptionSpec};
+use crate::{FlowSpec, Kind, Limits, Result, Transport, Values};
+
+/// What is true of a protocol wherever it runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Description {
+    /// Name on the command line and in reports, e.g. "udp", "quic-datagram".
+    pub name: &'static str,
+    /// Name in figures and tables.
+    pub label: &'static str,
+    /// Datagrams or stream.
+    pub kind: Kind,
+    /// Sends less than it is asked when the path is the limit: that is its answer then, not a defect of the sender.
+    pub is_congestion_controlled: bool,
+    /// What may be chosen about it.
+    pub options: &'static [OptionSpec],
+    /// Whether an end writes [`FlowSpec::event_log`].
+    pub keeps_event_log: bool,
+    /// Whether [`Transport::send_ahead`] works, for pacing `so_txtime`.
+    pub takes_launch_times: bool,
+    /// Where some hosts lack what it needs: tries it as this user in this network namespace, without sending anything.
+    pub trial: Option<fn() -> Result<()>>,
+}
+
+impl Description {
+    /// A protocol that sends what it is asked, without anything of the rest.
+    pub const fn new(name: &'static str, label: &'static str, kind: Kind) -> Self {
+        Self {
+            name,
+            label,
+            kind,
+            is_congestion_controlled: false,
+            options: &[],
+            keeps_event_log: false,
+            takes_launch_times: false,
+            trial: None,
+        }
+    }
+}
 
 /// One transport protocol: makes the ends of flows. Values are constants in the engine's registry.
 pub trait Protocol: Sync {
-    /// Name on the command line and in reports, e.g. "udp", "quic-datagram".
-    fn name(&self) -> &'static str;
+    /// What it is.
+    fn description(&self) -> &Description;
 
-    /// Datagrams or stream.
-    fn kind(&self) -> Kind;
-
-    /// Name in figures and tables.
-    fn label(&self) -> &'static str;
-
-    /// Sends less than it is asked when the path is the limit: that is its answer then, not a defect of the sender.
-    fn is_congestion_controlled(&self) -> bool;
-
-    /// What may be chosen about this transport. By default nothing.
-    fn option_specs(&self) -> &'static [options::OptionSpec] {
-        &[]
+    /// [`Description::name`].
+    fn name(&self) -> &'static str {
+        self.description().name
     }
 
-    /// Whether an end writes [`FlowSpec::event_log`]. By default it does not.
-    fn keeps_event_log(&self) -> bool {
-        false
+    /// [`Description::kind`].
+    fn kind(&self) -> Kind {
+        self.description().kind
     }
 
-    /// Whether [`Transport::send_ahead`] works, for pacing `so_txtime`. By default it does not.
-    fn takes_launch_times(&self) -> bool {
-        false
-    }
-
-    /// Whether some hosts lack what it needs: only then may [`Self::missing`] say something. By default none does.
-    fn is_host_dependent(&self) -> bool {
-        false
-    }
-
-    /// What this host lacks for this transport, in one sentence; tried as this user in this network namespace, without
-    /// sending anything. `None` when it can be used.
+    /// What this host lacks for this transport, in one sentence; `None` when it can be used.
     fn missing(&self) -> Option<String> {
-        None
+        let trial = self.description().trial?;
+        trial().err().map(|error| error.to_string())
     }
 
     /// The user's choices (names and values) checked and completed with defaults; both ends of a flow do this, and what
@@ -53,7 +72,7 @@ pub trait Protocol: Sync {
     /// # Errors
     /// [`TransportError::BadOption`].
     fn options(&self, chosen: &Values) -> Result<Values> {
-        options::complete(self.name(), self.option_specs(), chosen)
+        complete(self.name(), self.description().options, chosen)
     }
 
     /// Number in the IP header of the packets that carry a flow (IANA protocol numbers): 17, UDP, unless said otherwise.
@@ -61,13 +80,9 @@ pub trait Protocol: Sync {
         17
     }
 
-    /// Message sizes this protocol carries unfragmented over `ip_version` and an MTU of `mtu_bytes`.
-    fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits;
-
-    /// The same with `options` (of [`Self::options`]), for protocols whose limits depend on them.
-    fn limits_with(&self, ip_version: IpVersion, mtu_bytes: u32, _options: &Values) -> Limits {
-        self.limits(ip_version, mtu_bytes)
-    }
+    /// Message sizes this protocol carries unfragmented over `ip_version` and an MTU of `mtu_bytes` with `options` (of
+    /// [`Self::options`]).
+    fn limits(&self, ip_version: IpVersion, mtu_bytes: u32, options: &Values) -> Limits;
 
     /// Client end: start connecting to `remote` from `local` (address to bind, port 0; `None` = any).
     /// `offer` is what the listening end's [`Transport::offer`] said.

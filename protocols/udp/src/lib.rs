@@ -23,8 +23,9 @@ mod send_method;
 use std::net::{IpAddr, SocketAddr};
 
 use netjoule_sockets::datagram::UDP_HEADER_BYTES;
-use netjoule_transport::options::OptionSpec;
-use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
+use netjoule_transport::{
+    Description, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values,
+};
 
 use crate::end::End;
 use crate::options::OPTIONS;
@@ -37,35 +38,20 @@ const LARGEST_PAYLOAD_BYTES: usize = 65_507;
 pub struct Udp;
 
 impl Protocol for Udp {
-    fn name(&self) -> &'static str {
-        "udp"
+    fn description(&self) -> &Description {
+        const {
+            &Description {
+                options: &OPTIONS,
+                takes_launch_times: true,
+                ..Description::new("udp", "UDP", Kind::Datagram)
+            }
+        }
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Datagram
-    }
-
-    fn option_specs(&self) -> &'static [OptionSpec] {
-        &OPTIONS
-    }
-
-    fn label(&self) -> &'static str {
-        "UDP"
-    }
-
-    fn is_congestion_controlled(&self) -> bool {
-        false
-    }
-
-    fn takes_launch_times(&self) -> bool {
-        true
-    }
-
-    fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
+    fn limits(&self, ip_version: IpVersion, mtu_bytes: u32, _options: &Values) -> Limits {
         let headers = ip_version.header_bytes() + UDP_HEADER_BYTES;
         let fits = (mtu_bytes as usize).saturating_sub(headers).min(LARGEST_PAYLOAD_BYTES);
         Limits {
-            min_message_bytes: message::HEADER_BYTES,
             max_message_bytes: fits,
             reason: format!("MTU {mtu_bytes} - {headers} bytes of IPv{} and UDP header", ip_version.number()),
         }
@@ -109,9 +95,9 @@ mod tests {
 
     #[test]
     fn limits_follow_the_mtu_and_the_ip_version() {
-        assert_eq!(Udp.limits(IpVersion::V4, 1500).max_message_bytes, 1472);
-        assert_eq!(Udp.limits(IpVersion::V6, 1500).max_message_bytes, 1452);
-        assert_eq!(Udp.limits(IpVersion::V4, 65_536).max_message_bytes, 65_507);
-        assert!(Udp.limits(IpVersion::V6, 1500).reason.contains("MTU 1500 - 48"));
+        assert_eq!(Udp.limits(IpVersion::V4, 1500, &Values::new()).max_message_bytes, 1472);
+        assert_eq!(Udp.limits(IpVersion::V6, 1500, &Values::new()).max_message_bytes, 1452);
+        assert_eq!(Udp.limits(IpVersion::V4, 65_536, &Values::new()).max_message_bytes, 65_507);
+        assert!(Udp.limits(IpVersion::V6, 1500, &Values::new()).reason.contains("MTU 1500 - 48"));
     }
 }

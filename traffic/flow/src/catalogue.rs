@@ -54,18 +54,19 @@ pub fn contract<'a>(protocols: impl Iterator<Item = &'a dyn Protocol>) -> String
 }
 
 fn described(protocol: &dyn Protocol) -> Map<String, Value> {
-    let options: Vec<_> = protocol.option_specs().iter().map(OptionSpec::document).collect();
-    let kind = match protocol.kind() {
+    let about = protocol.description();
+    let options: Vec<_> = about.options.iter().map(OptionSpec::document).collect();
+    let kind = match about.kind {
         Kind::Datagram => "datagram",
         Kind::Stream => "stream",
     };
     Values::from_iter([
-        ("name".to_owned(), protocol.name().into()),
-        ("label".to_owned(), protocol.label().into()),
+        ("name".to_owned(), about.name.into()),
+        ("label".to_owned(), about.label.into()),
         ("kind".to_owned(), kind.into()),
-        ("congestion_controlled".to_owned(), protocol.is_congestion_controlled().into()),
-        ("host_dependent".to_owned(), protocol.is_host_dependent().into()),
-        ("launch_times".to_owned(), protocol.takes_launch_times().into()),
+        ("congestion_controlled".to_owned(), about.is_congestion_controlled.into()),
+        ("host_dependent".to_owned(), about.trial.is_some().into()),
+        ("launch_times".to_owned(), about.takes_launch_times.into()),
         ("options".to_owned(), options.into()),
         ("greatest_message".to_owned(), greatest_message(protocol)),
     ])
@@ -83,16 +84,16 @@ fn on_this_host(protocol: &dyn Protocol) -> Value {
 
 fn sentence(protocol: &dyn Protocol) -> String {
     let verdict = protocol.missing().map_or_else(|| "yes".to_owned(), |reason| format!("no: {reason}"));
-    let names: Vec<_> =
-        protocol.option_specs().iter().filter(|spec| !spec.seldom).map(|spec| spec.name).collect();
+    let about = protocol.description();
+    let names: Vec<_> = about.options.iter().filter(|spec| !spec.seldom).map(|spec| spec.name).collect();
     let options = if names.is_empty() { String::new() } else { format!(" (options: {})", names.join(", ")) };
-    format!("{:14} {}: {verdict}{options}", protocol.name(), protocol.label())
+    format!("{:14} {}: {verdict}{options}", about.name, about.label)
 }
 
 /// What bounds a message's size. Where packets do not matter one number, `bytes`; else what an unfragmented packet holds
 /// beside the message (`overhead_bytes`), once for each choice `with` that makes a difference.
 fn greatest_message(protocol: &dyn Protocol) -> Value {
-    let most = |mtu| protocol.limits(IpVersion::V4, mtu).max_message_bytes;
+    let most = |mtu| protocol.limits(IpVersion::V4, mtu, &Values::new()).max_message_bytes;
     if most(USUAL_MTU) == most(SMALL_MTU) {
         return json!({ "bytes": most(USUAL_MTU) });
     }
@@ -117,7 +118,7 @@ fn greatest_message(protocol: &dyn Protocol) -> Value {
 }
 
 fn bound(protocol: &dyn Protocol, choice: &Values) -> Value {
-    let most = |version, mtu| protocol.limits_with(version, mtu, choice).max_message_bytes;
+    let most = |version, mtu| protocol.limits(version, mtu, choice).max_message_bytes;
     let overhead = |version| USUAL_MTU as usize - most(version, USUAL_MTU);
     let (v4, v6) = (overhead(IpVersion::V4), overhead(IpVersion::V6));
     let reaches_large = most(IpVersion::V4, LARGE_MTU) + v4 == LARGE_MTU as usize;
@@ -130,7 +131,7 @@ fn bound(protocol: &dyn Protocol, choice: &Values) -> Value {
 /// Every combination of the choices that have few values, as far as the transport takes it.
 fn every_choice(protocol: &dyn Protocol) -> Vec<Values> {
     let mut choices = vec![Values::new()];
-    for spec in protocol.option_specs().iter().filter(|spec| !spec.seldom) {
+    for spec in protocol.description().options.iter().filter(|spec| !spec.seldom) {
         let values: Vec<Value> = match spec.domain {
             Domain::Flag => vec![false.into(), true.into()],
             Domain::Numbers(numbers) => numbers.iter().map(|number| (*number).into()).collect(),
@@ -193,13 +194,15 @@ mod tests {
         for protocol in registry::all() {
             let name = protocol.name();
             let completed = protocol.options(&Values::new()).unwrap();
-            for spec in protocol.option_specs() {
+            for spec in protocol.description().options {
                 if let Some(default) = spec.default {
                     assert_eq!(completed.get(spec.name), Some(&default.into()), "{name} {}", spec.name);
                 }
                 assert!(spec.about.len() > 20 && !spec.about.ends_with('.'), "{name} {}", spec.name);
             }
-            assert!(every_choice(protocol).contains(&Values::new()) || !protocol.option_specs().is_empty());
+            assert!(
+                every_choice(protocol).contains(&Values::new()) || !protocol.description().options.is_empty()
+            );
             assert!(!every_choice(protocol).is_empty(), "{name} takes none of its options");
         }
     }
@@ -219,7 +222,7 @@ mod tests {
         for protocol in registry::all() {
             let entry = on_this_host(protocol);
             let missing = entry["available"] == false;
-            assert!(!missing || protocol.is_host_dependent(), "{entry}");
+            assert!(!missing || protocol.description().trial.is_some(), "{entry}");
             assert_eq!(missing, entry["reason"].as_str().is_some_and(|reason| reason.len() > 20), "{entry}");
             assert!(sentence(protocol).contains(if missing { ": no: " } else { ": yes" }));
         }

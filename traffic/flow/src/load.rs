@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use netjoule_transport::message::SEQUENCE_LIMIT;
-use netjoule_transport::{IpVersion, Kind, Protocol};
+use netjoule_transport::{IpVersion, Kind, Protocol, Values};
 
 use crate::arguments::SendArgs;
 use crate::control::ProfileRequest;
@@ -62,7 +62,8 @@ impl Load {
         let is_stream = protocol.kind() == Kind::Stream;
         let rate_bps = args.rate.unwrap_or(if is_stream { 0 } else { DATAGRAM_RATE_BPS });
         let message_bytes = args.length.unwrap_or_else(|| match is_stream && rate_bps == 0 {
-            true => (protocol.limits(IpVersion::V4, USUAL_MTU).max_message_bytes as u64).min(BLOCK_BYTES),
+            true => (protocol.limits(IpVersion::V4, USUAL_MTU, &Values::new()).max_message_bytes as u64)
+                .min(BLOCK_BYTES),
             false => MESSAGE_BYTES,
         });
         let messages = args.bytes.map(|bytes| bytes.div_ceil(message_bytes.max(1))).or(args.blocks);

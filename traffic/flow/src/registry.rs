@@ -8,13 +8,13 @@ use netjoule_measure::failure::{Code, Failure, Outcome};
 /// Transports of this build.
 const PROTOCOLS: &[&dyn Protocol] = &[
     &netjoule_udp::Udp,
-    &netjoule_tcp::Tcp,
-    &netjoule_tcp::Mptcp,
+    &netjoule_tcp::TCP,
+    &netjoule_tcp::MPTCP,
     &netjoule_sctp::Sctp,
-    &netjoule_dccp_carriers::Dccp,
-    &netjoule_dccp_carriers::DccpKernel,
-    &netjoule_quic::Quic,
-    &netjoule_quic::QuicDatagram,
+    &netjoule_dccp_carriers::DCCP,
+    &netjoule_dccp_carriers::DCCP_KERNEL,
+    &netjoule_quic::QUIC,
+    &netjoule_quic::QUIC_DATAGRAM,
     &netjoule_null::Null,
 ];
 

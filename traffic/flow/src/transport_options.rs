@@ -47,7 +47,7 @@ impl Entry {
 fn entries<'a>(protocols: impl Iterator<Item = &'a dyn Protocol>) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for protocol in protocols {
-        for spec in protocol.option_specs() {
+        for spec in protocol.description().options {
             let named = (protocol.name(), *spec);
             match entries.iter_mut().find(|entry| entry.spec.name == spec.name) {
                 Some(entry) => entry.uses.push(named),

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two connections in memory: what fits, what is refused, what survives a bad wire.
 
+mod pair;
+
 use netjoule_transport::{BatchOutcome, Stop};
 
-use super::pair::{Fate, Pair, OPTIONS};
+use self::pair::{Fate, Pair, OPTIONS};
 use crate::certificate::Identity;
 use crate::error::QuicError;
 use crate::messages::datagram::{self, Inbox};

@@ -54,7 +54,7 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
 /// Whether the flags make sense together for this transport.
 pub(crate) fn check(args: &SendArgs, protocol: &dyn Protocol) -> Outcome<()> {
     let usage = |message: &str| Err(Failure::new(Code::Usage, message));
-    if args.qlog.is_some() && !protocol.keeps_event_log() {
+    if args.qlog.is_some() && !protocol.description().keeps_event_log {
         let message = format!("{} keeps no record of its events: leave --qlog out", protocol.name());
         return Err(Failure::new(Code::Usage, message));
     }

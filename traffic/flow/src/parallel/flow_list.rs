@@ -26,10 +26,10 @@ pub(crate) fn of(args: &SendArgs) -> Outcome<Vec<SendArgs>> {
     let directions: &[bool] = if args.bidir { &[false, true] } else { &[args.reverse] };
     // Where one transport keeps a record of its events, the others need not; where none does, each refuses.
     let is_alone = !are_asked_for(args);
-    let any_keeps_log = transports.iter().any(|protocol| protocol.keeps_event_log());
+    let any_keeps_log = transports.iter().any(|protocol| protocol.description().keeps_event_log);
     let mut flows = Vec::new();
     for protocol in transports {
-        let keeps_log = protocol.keeps_event_log() || !any_keeps_log;
+        let keeps_log = protocol.description().keeps_event_log || !any_keeps_log;
         for _ in 0..args.parallel {
             for reverse in directions {
                 let mut flow = flow(args, protocol, *reverse, flows.len());
@@ -68,7 +68,7 @@ fn check(args: &SendArgs, transports: &[&dyn Protocol]) -> Outcome<()> {
 }
 
 fn has_option(protocol: &dyn Protocol, name: &str) -> bool {
-    protocol.option_specs().iter().any(|spec| spec.name == name)
+    protocol.description().options.iter().any(|spec| spec.name == name)
 }
 
 /// Arguments of one flow; `place` counts from 0.

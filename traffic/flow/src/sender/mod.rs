@@ -9,6 +9,7 @@ mod send_loop;
 
 pub use plan::Plan;
 
+use netjoule_transport::message::HEADER_BYTES;
 use netjoule_transport::{IpVersion, Kind, PacketisationSource, Protocol, State, Values};
 
 use crate::intervals::{self, Interval};
@@ -55,7 +56,7 @@ pub fn check_size(
     version: IpVersion,
     mtu_bytes: u32,
 ) -> Outcome<()> {
-    let limits = protocol.limits_with(version, mtu_bytes, options);
+    let limits = protocol.limits(version, mtu_bytes, options);
     let name = protocol.name();
     let most = limits.max_message_bytes;
     if bytes > most as u64 {
@@ -67,12 +68,12 @@ pub fn check_size(
             ),
         ));
     }
-    if bytes < limits.min_message_bytes as u64 {
+    if bytes < HEADER_BYTES as u64 {
         return Err(Failure::new(
             Code::Usage,
             format!(
-                "a message of {bytes} bytes is too small for {name}: it needs at least {} bytes for its header",
-                limits.min_message_bytes
+                "a message of {bytes} bytes is too small for {name}: it needs at least {HEADER_BYTES} bytes for its \
+                 header"
             ),
         ));
     }

@@ -4,9 +4,9 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::Driver;
 use crate::certificate::Identity;
 use crate::config::Options;
+use crate::driver::Driver;
 use crate::fingerprint::Fingerprint;
 use crate::options::{Choice, CongestionControl};
 use crate::path::packet_io::PACKET_BUFFER_BYTES;
