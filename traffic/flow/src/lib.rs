@@ -43,5 +43,6 @@ pub mod selftest;
 pub mod sender;
 pub mod server;
 pub mod session;
+pub mod stdin_lines;
 pub mod traces;
 pub mod transport_options;

@@ -14,7 +14,7 @@ use netjoule_measure::wait::{Signals, Waiter};
 use netjoule_traffic::control::FlowRequest;
 use netjoule_traffic::registry;
 use netjoule_traffic::sender::{self, Plan};
-use netjoule_traffic::session::{Session, StdinUse};
+use netjoule_traffic::session::Session;
 use netjoule_transport::{FlowSpec, Protocol, Role, State, Transport, Values};
 use serde_json::json;
 
@@ -124,7 +124,7 @@ fn allocations(transport: &str, options: &Values, messages_per_s: u64) -> [u64; 
         let (remote, offer) = if receiver.is_some() { told.recv().unwrap() } else { (local, Values::new()) };
         let end =
             protocol.connect(None, remote, &spec(protocol, Role::Sender, options), &offer, now_ns()).unwrap();
-        let mut session = Session::new(end, None, &signals, StdinUse::Ignored).unwrap();
+        let mut session = Session::new(end, None, &signals, None).unwrap();
         if transport != "null" {
             let is_open = |session: &mut Session<'_>| Ok(session.state == State::Open);
             session.wait_for("the flow", 20_000_000_000, is_open).unwrap();

@@ -71,6 +71,16 @@ impl Code {
     }
 }
 
+impl Code {
+    /// Fail in this way.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn fail<T>(self, message: impl Into<String>) -> Outcome<T> {
+        Err(Failure::new(self, message))
+    }
+}
+
 impl Failure {
     /// A failure of the given kind.
     pub fn new(code: Code, message: impl Into<String>) -> Self {

@@ -2,8 +2,9 @@
 //! Names and values for machines, to be written in any notation (JSON has a use for all of them).
 
 use super::{ack_state_name, drop_name, option_name, ten_us};
+use crate::feature::table::{self, Feature};
 use crate::options::loss_intervals::{LossInterval, LossIntervals};
-use crate::options::{ack_vector, data_dropped, feature_value, DccpOption};
+use crate::options::{ack_vector, data_dropped, DccpOption};
 use crate::packet::{Packet, PacketType};
 
 /// A value. Numbers are below 2^53.
@@ -110,10 +111,10 @@ fn option_fields(option: &DccpOption<'_>) -> Fields {
 /// `values` in order: of a Change the preferences, of a Confirm the agreed value and then the preferences.
 fn feature_fields(feature: u8, value: &[u8], fields: &mut Fields) {
     fields.push(("feature_number", number(feature)));
-    if let Some(name) = feature_value::name(feature) {
-        fields.push(("feature", word(name)));
+    if let Some(known) = Feature::from_number(feature) {
+        fields.push(("feature", word(known.name())));
     }
-    fields.push(match feature_value::values(feature, value) {
+    fields.push(match table::values(feature, value) {
         Some(values) => ("values", list(values.map(number))),
         None => ("contents", hex(value)),
     });

@@ -4,8 +4,9 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{ack_state_name, drop_name, option_name, ten_us};
+use crate::feature::table::{self, Feature};
 use crate::options::loss_intervals::LossIntervals;
-use crate::options::{ack_vector, data_dropped, feature_value, DccpOption};
+use crate::options::{ack_vector, data_dropped, DccpOption};
 use crate::packet::{Packet, PacketType};
 
 /// Most bytes of a malformed or unknown option, of a cookie and of a text that are shown.
@@ -130,11 +131,11 @@ fn option_words(option: &DccpOption<'_>, to: &mut Formatter<'_>) -> fmt::Result 
 
 /// Feature and values; of a Confirm's values the first is the agreed one, the others stand in parentheses.
 fn feature_words(feature: u8, value: &[u8], confirm: bool, to: &mut Formatter<'_>) -> fmt::Result {
-    match feature_value::name(feature) {
-        Some(name) => write!(to, " {name}")?,
+    match Feature::from_number(feature) {
+        Some(known) => write!(to, " {}", known.name())?,
         None => write!(to, " feature {feature}")?,
     }
-    let Some(values) = feature_value::values(feature, value) else {
+    let Some(values) = table::values(feature, value) else {
         return write!(to, " {}", Hex(value));
     };
     let last = values.len().saturating_sub(1);

@@ -72,6 +72,23 @@ impl Feature {
         self as u8
     }
 
+    /// Its name in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ccid => "CCID",
+            Self::AllowShortSeqnos => "Allow Short Seqnos",
+            Self::SequenceWindow => "Sequence Window",
+            Self::EcnIncapable => "ECN Incapable",
+            Self::AckRatio => "Ack Ratio",
+            Self::SendAckVector => "Send Ack Vector",
+            Self::SendNdpCount => "Send NDP Count",
+            Self::MinChecksumCoverage => "Minimum Checksum Coverage",
+            Self::CheckDataChecksum => "Check Data Checksum",
+            Self::SendRttEstimate => "Send RTT Estimate",
+            Self::SendLossEventRate => "Send Loss Event Rate",
+        }
+    }
+
     /// Place in [`ALL`].
     pub const fn index(self) -> usize {
         match self {
@@ -123,7 +140,7 @@ impl Feature {
         if value.len() != self.value_bytes() {
             return None;
         }
-        let number = value.iter().fold(0, |sum, &byte| (sum << 8) | u64::from(byte));
+        let number = big_endian(value);
         //= rfc4340#7.5.2
         //# Change options suggesting Sequence Window values out of this range are invalid and MUST be handled accordingly.
         let valid =
@@ -131,11 +148,23 @@ impl Feature {
         valid.then_some(number)
     }
 
-    /// Append `number` as this feature's value.
+    /// Append `number` as this feature's value; what does not fit is capped at the largest that does.
     pub fn write_number(self, number: u64, out: &mut Vec<u8>) {
-        let bytes = number.to_be_bytes();
-        out.extend_from_slice(&bytes[8 - self.value_bytes()..]);
+        let width = self.value_bytes();
+        let largest = u64::MAX >> (64 - 8 * width);
+        out.extend_from_slice(&number.min(largest).to_be_bytes()[8 - width..]);
     }
+}
+
+/// The values in a Change or Confirm option of the feature with this number, the first one first; those of features
+/// that this crate does not know count as one byte. `None` when `value` is no whole number of values.
+pub fn values(feature: u8, value: &[u8]) -> Option<impl ExactSizeIterator<Item = u64> + '_> {
+    let width = Feature::from_number(feature).map_or(1, Feature::value_bytes);
+    value.len().is_multiple_of(width).then(|| value.chunks_exact(width).map(big_endian))
+}
+
+fn big_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
 #[cfg(test)]

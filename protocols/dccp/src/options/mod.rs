@@ -4,7 +4,6 @@
 pub mod ack_vector;
 pub mod data_dropped;
 mod emit;
-pub mod feature_value;
 pub mod loss_intervals;
 mod parse;
 

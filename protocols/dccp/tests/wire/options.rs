@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Every option in every width, what is malformed, and the insides of the structured ones.
 
+use netjoule_dccp::feature::{table, Feature};
 use netjoule_dccp::options::ack_vector::{cells, packets, AckState, Cell};
 use netjoule_dccp::options::data_dropped::{blocks, Block, DropCode};
 use netjoule_dccp::options::loss_intervals::{self, LossInterval, LossIntervals};
-use netjoule_dccp::options::{feature_value, DccpOption, OptionIter};
+use netjoule_dccp::options::{DccpOption, OptionIter};
 use netjoule_dccp::PacketType;
 use proptest::prelude::*;
 
@@ -250,21 +251,21 @@ fn loss_intervals_need_a_sound_length_and_skip() {
 
 #[test]
 fn feature_values_have_their_widths() {
-    let written = |feature, value| {
+    let written = |feature: Feature, value| {
         let mut bytes = Vec::new();
-        feature_value::write(feature, value, &mut bytes);
+        feature.write_number(value, &mut bytes);
         bytes
     };
-    assert_eq!(written(feature_value::SEQUENCE_WINDOW, 1024), [0, 0, 0, 0, 4, 0]);
-    assert_eq!(written(feature_value::SEQUENCE_WINDOW, u64::MAX), [255; 6]);
-    assert_eq!(written(feature_value::ACK_RATIO, 2), [0, 2]);
-    assert_eq!(written(feature_value::ACK_RATIO, 70_000), [255, 255]);
-    assert_eq!(written(feature_value::CCID, 3), [3]);
-    assert_eq!(feature_value::single(feature_value::SEQUENCE_WINDOW, &[0, 0, 0, 0, 4, 0]), Some(1024));
-    assert_eq!(feature_value::single(feature_value::SEQUENCE_WINDOW, &[4, 0]), None);
-    assert_eq!(feature_value::single(feature_value::ACK_RATIO, &[0, 2, 0, 3]), None);
-    assert_eq!(feature_value::single(feature_value::ACK_RATIO, &[]), None);
-    let values: Vec<_> = feature_value::values(feature_value::CCID, &[2, 3]).unwrap().collect();
+    assert_eq!(written(Feature::SequenceWindow, 1024), [0, 0, 0, 0, 4, 0]);
+    assert_eq!(written(Feature::SequenceWindow, u64::MAX), [255; 6]);
+    assert_eq!(written(Feature::AckRatio, 2), [0, 2]);
+    assert_eq!(written(Feature::AckRatio, 70_000), [255, 255]);
+    assert_eq!(written(Feature::Ccid, 3), [3]);
+    assert_eq!(Feature::SequenceWindow.read_number(&[0, 0, 0, 0, 4, 0]), Some(1024));
+    assert_eq!(Feature::SequenceWindow.read_number(&[4, 0]), None);
+    assert_eq!(Feature::AckRatio.read_number(&[0, 2, 0, 3]), None);
+    assert_eq!(Feature::AckRatio.read_number(&[]), None);
+    let values: Vec<_> = table::values(Feature::Ccid.number(), &[2, 3]).unwrap().collect();
     assert_eq!(values, [2, 3]);
 }
 

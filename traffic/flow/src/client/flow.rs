@@ -21,7 +21,8 @@ use crate::load::Load;
 use crate::receiver::{self, Expectation};
 use crate::report::{Direction, EndReason};
 use crate::sender::{self, Plan};
-use crate::session::{Session, StdinUse};
+use crate::session::Session;
+use crate::stdin_lines::StdinLines;
 use netjoule_measure::capture::Capture;
 use netjoule_measure::failure::{Code, Failure, Outcome};
 use netjoule_measure::host;
@@ -73,9 +74,8 @@ impl<'a> Flow<'a> {
             event_log: event_log::stem(args.qlog.as_deref(), &request.flow_id, "client")?,
         };
         let transport = protocol.connect(args.bind, server, &spec, &welcome.offer, host::now_ns())?;
-        let stdin_use = if args.hold { StdinUse::Lines } else { StdinUse::Ignored };
-        let mut session = Session::new(transport, Some(channel), signals, stdin_use)?;
-        session.hear_lines(&load.stdin_rest);
+        let stdin = args.hold.then(|| StdinLines::after(load.stdin_rest.clone()));
+        let mut session = Session::new(transport, Some(channel), signals, stdin)?;
         session.state = session.transport.service(host::now_ns())?;
         let is_computed_there = load.profile.is_some() && args.reverse;
         let limit_ns = ANSWER_NS + if is_computed_there { SCHEDULE_NS } else { 0 };
@@ -103,7 +103,7 @@ impl<'a> Flow<'a> {
             sender::prepare(&mut self.session, self.request.pacing)?;
         }
         if !self.same_clock && !self.session.compare_clocks()? {
-            return Err(Failure::new(Code::Timeout, "the server did not tell its clock in time"));
+            return Code::Timeout.fail("the server did not tell its clock in time");
         }
         let offset_ns = self.session.clock_offset().offset_ns;
         output.event(
@@ -117,7 +117,7 @@ impl<'a> Flow<'a> {
                 "mtu_bytes": self.session.transport.path_mtu_bytes(),
             }),
         )?;
-        wait_for_go(&mut self.session, self.args.hold)?;
+        wait_for_go(&mut self.session)?;
         let capture = self.start_capture()?;
         self.session.tell(&Message::Go { offset_ns })?;
         self.session.wait_for("the server to start", ANSWER_NS, |session| Ok(session.events.started))?;

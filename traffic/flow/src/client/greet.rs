@@ -60,7 +60,7 @@ pub(super) fn greet(
         }
         let now_ns = host::now_ns();
         if now_ns >= deadline_ns {
-            return Err(Failure::new(Code::Timeout, "the server did not answer within 10 s"));
+            return Code::Timeout.fail("the server did not answer within 10 s");
         }
         let fds = [PollFd { fd: channel.fd(), read: true, write: false }];
         waiter.wait(&fds, Some(deadline_ns), now_ns).map_err(Failure::system("wait for the server"))?;

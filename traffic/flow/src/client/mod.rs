@@ -24,7 +24,7 @@ use crate::load::Load;
 use crate::registry;
 use crate::sender;
 use flow::Flow;
-use netjoule_measure::failure::{Code, Failure, Outcome};
+use netjoule_measure::failure::{Code, Outcome};
 use netjoule_measure::output::Output;
 use netjoule_measure::realtime;
 use netjoule_measure::wait::Signals;
@@ -53,10 +53,10 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
 
 /// Whether the flags make sense together for this transport.
 pub(crate) fn check(args: &SendArgs, protocol: &dyn Protocol) -> Outcome<()> {
-    let usage = |message: &str| Err(Failure::new(Code::Usage, message));
+    let usage = |message: &str| Code::Usage.fail(message);
     if args.qlog.is_some() && !protocol.description().keeps_event_log {
         let message = format!("{} keeps no record of its events: leave --qlog out", protocol.name());
-        return Err(Failure::new(Code::Usage, message));
+        return Code::Usage.fail(message);
     }
     if !(0.0..=86_400.0).contains(&args.linger_s) {
         return usage("--linger-s must be between 0 and 86400");

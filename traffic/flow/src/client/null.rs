@@ -13,7 +13,8 @@ use crate::client::partial::{self, Remains};
 use crate::client::target::Target;
 use crate::load::Load;
 use crate::sender::{self, Plan};
-use crate::session::{Session, StdinUse};
+use crate::session::Session;
+use crate::stdin_lines::StdinLines;
 use netjoule_measure::clock_offset::ClockOffset;
 use netjoule_measure::failure::Outcome;
 use netjoule_measure::host;
@@ -44,12 +45,11 @@ pub(super) fn run(
         event_log: None,
     };
     let transport = protocol.connect(None, nowhere, &spec, &Values::new(), host::now_ns())?;
-    let stdin_use = if args.hold { StdinUse::Lines } else { StdinUse::Ignored };
-    let mut session = Session::new(transport, None, signals, stdin_use)?;
+    let stdin = args.hold.then(|| StdinLines::after(load.stdin_rest.clone()));
+    let mut session = Session::new(transport, None, signals, stdin)?;
     sender::prepare(&mut session, request.pacing)?;
-    session.hear_lines(&load.stdin_rest);
     output.event("ready", json!({ "flow_id": request.flow_id, "transport": "null", "direction": "up" }))?;
-    wait_for_go(&mut session, args.hold)?;
+    wait_for_go(&mut session)?;
     let plan = Plan::of(&request, load.schedule.clone(), Kind::Datagram);
     let sent = sender::run(&mut session, &plan, output)?;
     if let Some(failure) = sent.failure {

@@ -2,12 +2,11 @@
 //! What is printed of a flow that failed: the request, why, and as much of both halves as this end knows
 //! (protocols/contracts/schemas/partial_flow_report.schema.json). Pure but for the printing.
 
-use serde::Serialize;
+use serde_json::{json, Value};
 
-use crate::client::assemble::Halves;
 use crate::control::FlowRequest;
 use crate::intervals::Interval;
-use crate::report::{Direction, EndReason, Generator, ReceiverPart, SenderPart, SCHEMA_VERSION};
+use crate::report::{EndReason, Generator, ReceiverPart, SenderPart, SCHEMA_VERSION};
 use netjoule_measure::failure::{Failure, Outcome};
 use netjoule_measure::output::Output;
 
@@ -22,37 +21,6 @@ pub(crate) struct Remains {
     pub(crate) intervals: Vec<Interval>,
 }
 
-impl From<Halves> for Remains {
-    fn from(halves: Halves) -> Self {
-        Self { sender: Some(halves.sender), receiver: halves.receiver, intervals: halves.intervals }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct PartialReport<'a> {
-    schema_version: u32,
-    kind: &'static str,
-    generator: Generator,
-    flow_id: &'a str,
-    transport: &'a str,
-    direction: Direction,
-    payload_bytes: u64,
-    offered_rate_mbps: Option<f64>,
-    duration_s: f64,
-    interval_s: f64,
-    end_reason: EndReason,
-    failure: Cause<'a>,
-    sender: Option<SenderPart>,
-    receiver: Option<ReceiverPart>,
-    intervals: Vec<Interval>,
-}
-
-#[derive(Debug, Serialize)]
-struct Cause<'a> {
-    code: &'static str,
-    message: &'a str,
-}
-
 /// Print it as the event `partial_report`. The failure itself is told by whoever ends the command.
 pub(crate) fn print(
     request: &FlowRequest,
@@ -63,27 +31,27 @@ pub(crate) fn print(
     output.document("partial_report", &report(request, remains, failure))
 }
 
-fn report<'a>(request: &'a FlowRequest, mut remains: Remains, failure: &'a Failure) -> PartialReport<'a> {
+fn report(request: &FlowRequest, mut remains: Remains, failure: &Failure) -> Value {
     // A certificate is of a whole flow, and so is what its pacer did.
     if let Some(sender) = &mut remains.sender {
         sender.pacer_work = None;
         sender.pacing_certificate = None;
     }
-    PartialReport {
-        schema_version: SCHEMA_VERSION,
-        kind: "partial_flow_report",
-        generator: Generator::this(),
-        flow_id: &request.flow_id,
-        transport: &request.transport,
-        direction: request.direction,
-        payload_bytes: request.payload_bytes,
-        offered_rate_mbps: request.offered_rate_mbps(),
-        duration_s: request.duration_ns as f64 / 1e9,
-        interval_s: request.interval_ns as f64 / 1e9,
-        end_reason: EndReason::Failed,
-        failure: Cause { code: failure.code.name(), message: &failure.message },
-        sender: remains.sender,
-        receiver: remains.receiver,
-        intervals: remains.intervals,
-    }
+    json!({
+        "schema_version": SCHEMA_VERSION,
+        "kind": "partial_flow_report",
+        "generator": Generator::this(),
+        "flow_id": request.flow_id,
+        "transport": request.transport,
+        "direction": request.direction,
+        "payload_bytes": request.payload_bytes,
+        "offered_rate_mbps": request.offered_rate_mbps(),
+        "duration_s": request.duration_ns as f64 / 1e9,
+        "interval_s": request.interval_ns as f64 / 1e9,
+        "end_reason": EndReason::Failed,
+        "failure": { "code": failure.code.name(), "message": failure.message },
+        "sender": remains.sender,
+        "receiver": remains.receiver,
+        "intervals": remains.intervals,
+    })
 }

@@ -89,7 +89,7 @@ impl Target {
         };
         if request.is_unpaced() && !args.pacing_limit.is_empty() {
             let message = "as fast as possible (-b 0) has no deadlines to certify: leave --pacing-limit out";
-            return Err(Failure::new(Code::Usage, message));
+            return Code::Usage.fail(message);
         }
         // No caps on this end; the server has its own.
         request.check(control::Caps {

@@ -94,7 +94,7 @@ impl Greeting {
         if self.received.is_empty() {
             Ok(step)
         } else {
-            Err(Failure::new(Code::Protocol, "the client went on speaking before it was answered"))
+            Code::Protocol.fail("the client went on speaking before it was answered")
         }
     }
 }
@@ -103,18 +103,17 @@ impl Challenged {
     fn judge(self, line: &[u8], secret: &Secret) -> Outcome<Step> {
         let Self { line: hello_line, hello, client, server } = self;
         let Message::Proof { proof } = control::decode(line)? else {
-            return Err(Failure::new(Code::Protocol, "the client did not answer the challenge"));
+            return Code::Protocol.fail("the client did not answer the challenge");
         };
         let knows = match from_hex(&proof) {
             Some(proof) => secret.accepts(&proof, Prover::Client, &client, &server, &hello_line)?,
             None => false,
         };
         if !knows {
-            return Err(Failure::new(
-                Code::Refused,
+            return Code::Refused.fail(
                 "the client has another shared secret than this server; give both ends the same one \
                  (--secret)",
-            ));
+            );
         }
         let proof = secret.prove(Prover::Server, &client, &server, &hello_line)?;
         Ok(Step::Enter(Box::new(Guest { hello, proof: Some(proof), line_bytes: hello_line.len() })))
@@ -169,16 +168,14 @@ impl<'a> Call<'a> {
                 let message = format!("the server refused the flow: {}", refusal.message);
                 Err(Failure { message, ..refusal })
             }
-            _ => Err(Failure::new(Code::Protocol, "the server did not answer with a welcome")),
+            _ => Code::Protocol.fail("the server did not answer with a welcome"),
         }
     }
 
     fn answer(&mut self, nonce: &str) -> Outcome<Message> {
         let Some(secret) = self.secret else {
-            return Err(Failure::new(
-                Code::Refused,
-                "the server asks for its shared secret; name it with --secret env:NAME or file:PATH",
-            ));
+            return Code::Refused
+                .fail("the server asks for its shared secret; name it with --secret env:NAME or file:PATH");
         };
         let server = from_hex(nonce).ok_or_else(malformed_nonce)?;
         self.challenge = Some(server);
@@ -190,11 +187,10 @@ impl<'a> Call<'a> {
     fn check(&self, welcome: &Welcome) -> Outcome<()> {
         let Some(secret) = self.secret else { return Ok(()) };
         let Some(server) = &self.challenge else {
-            return Err(Failure::new(
-                Code::Refused,
+            return Code::Refused.fail(
                 "this end has a shared secret and the server asked for none; start it with the same one, \
                  or leave --secret out here",
-            ));
+            );
         };
         let knows = match welcome.proof.as_deref().and_then(from_hex) {
             Some(proof) => secret.accepts(&proof, Prover::Server, &self.nonce, server, &self.line)?,
@@ -203,7 +199,7 @@ impl<'a> Call<'a> {
         if knows {
             return Ok(());
         }
-        Err(Failure::new(Code::Refused, "the server did not prove that it knows the shared secret"))
+        Code::Refused.fail("the server did not prove that it knows the shared secret")
     }
 }
 

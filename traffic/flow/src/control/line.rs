@@ -43,22 +43,19 @@ pub fn expect_hello(line: &[u8]) -> Outcome<Hello> {
     if value["version"] != VERSION {
         let theirs =
             value["version"].as_u64().map_or_else(|| "unknown".into(), |version| version.to_string());
-        return Err(Failure::new(
-            Code::Protocol,
-            format!(
+        return Code::Protocol.fail(format!(
                 "the client speaks version {theirs} of the control protocol, this server version {VERSION}; use the same netjoule-traffic at both ends",
-            ),
-        ));
+            ));
     }
     let Message::Hello(hello) = decode(line)? else { return Err(unknown()) };
     let id = &hello.flow.flow_id;
     // Both names are printed: they must not be able to fill a log or steer a terminal.
     if hello.flow.transport.len() > TRANSPORT_NAME_BYTES {
         let message = format!("a transport's name has at most {TRANSPORT_NAME_BYTES} bytes");
-        return Err(Failure::new(Code::Usage, message));
+        return Code::Usage.fail(message);
     }
     if id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-        return Err(Failure::new(Code::Usage, "a flow's name is at most 64 letters, digits and dashes"));
+        return Code::Usage.fail("a flow's name is at most 64 letters, digits and dashes");
     }
     check_options(&hello.flow.options)?;
     Ok(*hello)
@@ -76,7 +73,7 @@ fn check_options(options: &Values) -> Outcome<()> {
     let message = format!(
         "a transport has at most {OPTIONS} options of {OPTIONS_BYTES} bytes in all, each with one value"
     );
-    Err(Failure::new(Code::Usage, message))
+    Code::Usage.fail(message)
 }
 
 /// Cut the first whole line off `received`, without its line feed; an error when it is too long.
@@ -88,7 +85,7 @@ pub fn take_line(received: &mut Vec<u8>) -> Outcome<Option<Vec<u8>>> {
             Ok(Some(line))
         }
         None if received.len() < LINE_BYTES => Ok(None),
-        _ => Err(Failure::new(Code::Protocol, format!("the peer sent a line of over {LINE_BYTES} bytes"))),
+        _ => Code::Protocol.fail(format!("the peer sent a line of over {LINE_BYTES} bytes")),
     }
 }
 

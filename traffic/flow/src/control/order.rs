@@ -5,7 +5,7 @@
 //! defended against a second time further in.
 
 use crate::control::Message;
-use netjoule_measure::failure::{Code, Failure, Outcome};
+use netjoule_measure::failure::{Code, Outcome};
 
 /// The two ends of a control connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +54,8 @@ impl Order {
         }
         let tag =
             serde_json::to_value(message).ok().and_then(|value| value["type"].as_str().map(str::to_owned));
-        Err(Failure::new(
-            Code::Protocol,
-            format!("the peer spoke out of turn: {}", tag.as_deref().unwrap_or("an unknown message")),
-        ))
+        Code::Protocol
+            .fail(format!("the peer spoke out of turn: {}", tag.as_deref().unwrap_or("an unknown message")))
     }
 
     fn fits(&mut self, message: &Message) -> bool {

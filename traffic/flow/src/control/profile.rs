@@ -45,10 +45,9 @@ impl ProfileRequest {
                 Ok(schedule)
             }
             Err(GivenUp::Meanwhile(failure)) => Err(failure),
-            Ok(_) | Err(GivenUp::TooLong) => Err(Failure::new(
-                Code::Protocol,
+            Ok(_) | Err(GivenUp::TooLong) => Code::Protocol.fail(
                 "the two ends compute different schedules from the same profile; use the same netjoule-traffic at both",
-            )),
+            ),
         }
     }
 }

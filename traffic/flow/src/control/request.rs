@@ -10,7 +10,7 @@ use crate::pacing::Mode;
 use crate::report::Direction;
 use crate::schedule::profile::LONGEST_TEXT_BYTES;
 use crate::schedule::{Schedule, MOST_MESSAGES};
-use netjoule_measure::failure::{Code, Failure, Outcome};
+use netjoule_measure::failure::{Code, Outcome};
 
 /// Intervals per end and flow.
 pub const INTERVALS: usize = 200_000;
@@ -89,7 +89,7 @@ pub struct Caps {
 impl FlowRequest {
     /// Refuse what makes no sense or goes beyond `caps`, with a sentence that names the limit.
     pub fn check(&self, caps: Caps) -> Outcome<()> {
-        let usage = |message: String| Err(Failure::new(Code::Usage, message));
+        let usage = |message: String| Code::Usage.fail(message);
         let of_profile = self.profile.is_some();
         if self.payload_bytes == 0
             || self.duration_ns == 0
@@ -124,23 +124,17 @@ impl FlowRequest {
             ));
         }
         if self.duration_ns > caps.duration_ns {
-            return Err(Failure::new(
-                Code::Refused,
-                format!(
-                    "the server allows flows of at most {} s, asked for {} s (serve --max-duration-s)",
-                    caps.duration_ns as f64 * 1e-9,
-                    self.duration_ns as f64 * 1e-9
-                ),
+            return Code::Refused.fail(format!(
+                "the server allows flows of at most {} s, asked for {} s (serve --max-duration-s)",
+                caps.duration_ns as f64 * 1e-9,
+                self.duration_ns as f64 * 1e-9
             ));
         }
         if self.rate_bps > caps.rate_bps {
-            return Err(Failure::new(
-                Code::Refused,
-                format!(
-                    "the server allows at most {} Mb/s, asked for {} Mb/s (serve --max-rate)",
-                    caps.rate_bps as f64 * 1e-6,
-                    self.rate_bps as f64 * 1e-6
-                ),
+            return Code::Refused.fail(format!(
+                "the server allows at most {} Mb/s, asked for {} Mb/s (serve --max-rate)",
+                caps.rate_bps as f64 * 1e-6,
+                self.rate_bps as f64 * 1e-6
             ));
         }
         if self.is_unpaced() && !caps.unpaced {
@@ -148,7 +142,7 @@ impl FlowRequest {
                 "the server allows at most {} Mb/s, asked for as fast as possible (name a rate: -b; serve --max-rate)",
                 caps.rate_bps as f64 * 1e-6
             );
-            return Err(Failure::new(Code::Refused, message));
+            return Code::Refused.fail(message);
         }
         match &self.profile {
             None if self.constant_schedule().count() > SEQUENCE_LIMIT => {
@@ -170,26 +164,20 @@ impl FlowRequest {
             && profile.text_bytes <= LONGEST_TEXT_BYTES as u64
             && (profile.text_bytes > 0) == (self.direction == Direction::Down);
         if !fits {
-            return Err(Failure::new(Code::Usage, "the profile's figures contradict the flow's"));
+            return Code::Usage.fail("the profile's figures contradict the flow's");
         }
         if self.direction == Direction::Down && facts.messages > caps.messages {
-            return Err(Failure::new(
-                Code::Refused,
-                format!(
-                    "the server sends at most {} messages of a profile, asked for {} (serve --max-messages)",
-                    caps.messages, facts.messages
-                ),
+            return Code::Refused.fail(format!(
+                "the server sends at most {} messages of a profile, asked for {} (serve --max-messages)",
+                caps.messages, facts.messages
             ));
         }
         if facts.burst_rate_bps > caps.rate_bps {
-            return Err(Failure::new(
-                Code::Refused,
-                format!(
+            return Code::Refused.fail(format!(
                     "the server allows at most {} Mb/s, and the profile's bursts have {} Mb/s over 10 ms (serve --max-rate)",
                     caps.rate_bps as f64 / 1e6,
                     facts.burst_rate_bps as f64 / 1e6
-                ),
-            ));
+                ));
         }
         Ok(())
     }

@@ -75,14 +75,13 @@ impl Secret {
         match reference.split_once(':') {
             Some(("env", name)) if !name.is_empty() => match variable(name) {
                 Some(value) => Self::new(value.as_bytes(), &format!("the variable {name}")).map(Some),
-                None => Err(Failure::new(Code::HostLacks, format!("the environment variable {name} is not set"))),
+                None => Code::HostLacks.fail(format!("the environment variable {name} is not set")),
             },
             Some(("file", path)) if !path.is_empty() => Self::read(Path::new(path)).map(Some),
-            _ => Err(Failure::new(
-                Code::Usage,
+            _ => Code::Usage.fail(
                 "--secret takes a reference, env:NAME or file:PATH, never the secret itself: everybody on this host \
                  can read a process's arguments",
-            )),
+            ),
         }
     }
 
@@ -93,9 +92,8 @@ impl Secret {
         let file = File::open(path).map_err(failed)?;
         let mode = file.metadata().map_err(failed)?.permissions().mode();
         if mode & 0o007 != 0 {
-            return Err(Failure::new(
-                Code::Usage,
-                format!("every user of this host may open {place}: chmod o-rwx it, and change the secret"),
+            return Code::Usage.fail(format!(
+                "every user of this host may open {place}: chmod o-rwx it, and change the secret"
             ));
         }
         let mut bytes = Vec::new();
@@ -113,13 +111,10 @@ impl Secret {
         if (LEAST_BYTES..=MOST_BYTES).contains(&bytes.len()) {
             return Ok(Self(bytes.to_vec()));
         }
-        Err(Failure::new(
-            Code::Usage,
-            format!(
-                "a shared secret has {LEAST_BYTES} to {MOST_BYTES} bytes, {place} has {}; \
+        Code::Usage.fail(format!(
+            "a shared secret has {LEAST_BYTES} to {MOST_BYTES} bytes, {place} has {}; \
                  make one with: head -c 24 /dev/urandom | base64",
-                if bytes.len() > MOST_BYTES { "more".into() } else { bytes.len().to_string() }
-            ),
+            if bytes.len() > MOST_BYTES { "more".into() } else { bytes.len().to_string() }
         ))
     }
 

@@ -7,7 +7,7 @@ use netjoule_transport::Protocol;
 
 use crate::arguments::{SendArgs, MOST_FLOWS};
 use crate::registry;
-use netjoule_measure::failure::{Code, Failure, Outcome};
+use netjoule_measure::failure::{Code, Outcome};
 use netjoule_measure::units;
 
 /// Whether the command asks for more than one flow.
@@ -45,7 +45,7 @@ pub(crate) fn of(args: &SendArgs) -> Outcome<Vec<SendArgs>> {
 }
 
 fn check(args: &SendArgs, transports: &[&dyn Protocol]) -> Outcome<()> {
-    let usage = |message: String| Err(Failure::new(Code::Usage, message));
+    let usage = |message: String| Code::Usage.fail(message);
     let count = transports.len() * args.parallel as usize * if args.bidir { 2 } else { 1 };
     if count > MOST_FLOWS {
         return usage(format!("{count} flows at once are too many: {MOST_FLOWS} at most"));

@@ -13,8 +13,6 @@ mod summary;
 mod table;
 mod warnings;
 
-use std::io::Read;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use netjoule_transport::PollFd;
@@ -26,6 +24,7 @@ use crate::control;
 use crate::load;
 use crate::registry;
 use crate::report::{self, EndReason};
+use crate::stdin_lines::StdinLines;
 use flow_event::FlowEvent;
 use flow_process::FlowProcess;
 use netjoule_measure::failure::{Code, Failure, Outcome};
@@ -50,7 +49,7 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
     };
     if args.profile.as_deref() == Some(Path::new("-")) {
         let (line, rest) = load::first_line_of_stdin()?;
-        (args.profile_on_stdin, stdin.bytes) = (Some(line), rest);
+        (args.profile_on_stdin, stdin) = (Some(line), StdinLines::after(rest));
     }
     let args = &args;
     let flows = flow_list::of(args)?;
@@ -165,25 +164,22 @@ impl FlowGroup<'_> {
     /// With --hold: nothing happens until "go".
     fn wait_for_go(&mut self) -> Outcome<()> {
         while self.args.hold && !self.stopped {
-            match self.stdin.take().as_deref() {
-                Some("go") => return Ok(()),
-                Some(other) => {
-                    self.end_with(Code::Usage, &format!("expected \"go\" on stdin, got {other:?}"));
-                }
-                None if self.stdin.ended => self.end_with(Code::Interrupted, "stdin ended before \"go\""),
-                None => {
+            match self.stdin.says_go() {
+                Ok(true) => return Ok(()),
+                Ok(false) => {
                     self.look(None)?;
                     self.stop_unless_whole();
                 }
+                Err(failure) => self.end_with(&failure),
             }
         }
         Ok(())
     }
 
     /// End all flows for a reason of this process.
-    fn end_with(&mut self, code: Code, message: &str) {
-        self.output.failure(&Failure::new(code, message));
-        self.worst = self.worst.max(code.exit());
+    fn end_with(&mut self, failure: &Failure) {
+        self.output.failure(failure);
+        self.worst = self.worst.max(failure.code.exit());
         self.stop();
     }
 
@@ -202,23 +198,21 @@ impl FlowGroup<'_> {
     /// Sleep until something happens, at most until `until_ns`, and see to it.
     fn look(&mut self, until_ns: Option<i64>) -> Outcome<()> {
         let readable = |fd| PollFd { fd, read: true, write: false };
-        let heeds_stdin = self.args.hold && !self.stdin.ended;
+        let stdin = self.stdin.fd().filter(|_| self.args.hold);
         let live: Vec<usize> =
             (0..self.processes.len()).filter(|place| self.processes[*place].exit.is_none()).collect();
         self.fds.clear();
         self.fds.push(readable(self.signals.fd()));
         self.fds.extend(live.iter().map(|place| readable(self.processes[*place].fd())));
-        if heeds_stdin {
-            self.fds.push(readable(std::io::stdin().as_raw_fd()));
-        }
+        self.fds.extend(stdin.map(readable));
         self.waiter
             .wait(&self.fds, until_ns, host::now_ns())
             .map_err(Failure::system("wait for the flows"))?;
         if self.signals.take() {
             self.stop();
         }
-        if heeds_stdin && self.waiter.ready(1 + live.len()) {
-            self.stdin.read()?;
+        if stdin.is_some() && self.waiter.ready(1 + live.len()) {
+            self.stdin.read();
         }
         for (index, place) in live.into_iter().enumerate() {
             if self.waiter.ready(1 + index) {
@@ -337,68 +331,5 @@ impl FlowGroup<'_> {
             return Ok(());
         }
         summary.lines().iter().try_for_each(|line| output::write(line))
-    }
-}
-
-/// Lines on stdin.
-#[derive(Debug, Default)]
-struct StdinLines {
-    bytes: Vec<u8>,
-    ended: bool,
-}
-
-impl StdinLines {
-    /// Read what is there; call when stdin is readable.
-    fn read(&mut self) -> Outcome<()> {
-        // Greater than the library's buffer, which is passed by then: nothing may stay where poll does not see it.
-        let mut block = vec![0; 64 << 10];
-        let length = std::io::stdin().read(&mut block).map_err(Failure::system("read stdin"))?;
-        self.ended |= length == 0;
-        self.bytes.extend_from_slice(&block[..length]);
-        // A line of this length is not one of ours.
-        if !self.bytes.contains(&b'\n') {
-            self.bytes.truncate(4096);
-        }
-        Ok(())
-    }
-
-    /// Whether one of the lines that are there is "end", or nothing more will come. All are taken: stdin does not wake
-    /// anybody for a line that was read with another.
-    fn says_end(&mut self) -> bool {
-        let mut told = self.ended;
-        while let Some(line) = self.take() {
-            told |= line == "end";
-        }
-        told
-    }
-
-    /// The next whole line.
-    fn take(&mut self) -> Option<String> {
-        let end = self.bytes.iter().position(|byte| *byte == b'\n')?;
-        let line: Vec<u8> = self.bytes.drain(..=end).collect();
-        Some(String::from_utf8_lossy(&line).trim().to_owned())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_taken_one_by_one_and_only_whole() {
-        let mut lines = StdinLines { bytes: b"go\nend".to_vec(), ended: false };
-        assert_eq!((lines.take().as_deref(), lines.take()), (Some("go"), None));
-        lines.bytes.push(b'\n');
-        assert_eq!(lines.take().as_deref(), Some("end"));
-    }
-
-    #[test]
-    fn the_end_is_heard_behind_other_lines_that_came_with_it() {
-        let mut lines = StdinLines { bytes: b"x\nend\n".to_vec(), ended: false };
-        assert!(lines.says_end());
-        lines.bytes.extend_from_slice(b"x\n");
-        assert!(!lines.says_end());
-        lines.ended = true;
-        assert!(lines.says_end());
     }
 }

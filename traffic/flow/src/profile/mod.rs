@@ -146,11 +146,8 @@ fn tell(
     if let Some(path) = &args.output {
         if text.len() > LONGEST_TEXT_BYTES {
             let most = LONGEST_TEXT_BYTES >> 20;
-            return Err(Failure::new(
-                Code::Usage,
-                format!(
-                    "the profile is longer than {most} MiB: take less of the capture (-t) or --distributions"
-                ),
+            return Code::Usage.fail(format!(
+                "the profile is longer than {most} MiB: take less of the capture (-t) or --distributions"
             ));
         }
         fs::write(path, format!("{text}\n")).map_err(|error| {

@@ -185,7 +185,7 @@ fn listen(session: &mut Session<'_>, books: &mut Books<'_>, output: Output) -> O
             if session.events.interrupted {
                 return Ok(EndReason::Interrupted);
             }
-            return Err(Failure::new(Code::Timeout, "the sending end did not finish the flow in time"));
+            return Code::Timeout.fail("the sending end did not finish the flow in time");
         }
         session.wait(Some(until_ns), Scope::All)?;
     }

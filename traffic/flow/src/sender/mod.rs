@@ -60,22 +60,16 @@ pub fn check_size(
     let name = protocol.name();
     let most = limits.max_message_bytes;
     if bytes > most as u64 {
-        return Err(Failure::new(
-            Code::TooLarge,
-            format!(
+        return Code::TooLarge.fail(format!(
                 "a message of {bytes} bytes is too large for {name}: the limit is {most} bytes ({}); use -l {most}",
                 limits.reason
-            ),
-        ));
+            ));
     }
     if bytes < HEADER_BYTES as u64 {
-        return Err(Failure::new(
-            Code::Usage,
-            format!(
+        return Code::Usage.fail(format!(
                 "a message of {bytes} bytes is too small for {name}: it needs at least {HEADER_BYTES} bytes for its \
                  header"
-            ),
-        ));
+            ));
     }
     Ok(())
 }

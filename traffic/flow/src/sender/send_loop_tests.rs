@@ -11,7 +11,6 @@ use super::*;
 use crate::certificate::{Limit, Limits};
 use crate::schedule::{text, Schedule};
 use crate::sender;
-use crate::session::StdinUse;
 use netjoule_measure::wait::Signals;
 
 /// What a transport was given, and when.
@@ -197,7 +196,7 @@ fn fly_with(plan: &Plan, change: impl FnOnce(Recorder) -> Recorder) -> (sender::
     let log = Rc::new(RefCell::new(Log::default()));
     let recorder = change(Recorder::new(&log));
     let signals = Signals::new().unwrap();
-    let mut session = Session::new(Box::new(recorder), None, &signals, StdinUse::Ignored).unwrap();
+    let mut session = Session::new(Box::new(recorder), None, &signals, None).unwrap();
     sender::prepare(&mut session, plan.pacing).unwrap();
     let sent = sender::run(&mut session, plan, Output::Silent).unwrap();
     drop(session);

@@ -25,11 +25,8 @@ pub(crate) fn raise_limit() -> Outcome<u64> {
 /// [`Code::HostLacks`] when there is no room for a server.
 pub(crate) fn connections(files: u64, flows: u64) -> Outcome<usize> {
     match files.saturating_sub(OTHER + flows) {
-        left if left < LEAST_CONNECTIONS => Err(Failure::new(
-            Code::HostLacks,
-            format!(
-                "this process may open only {files} files, too few for a server; raise the limit (ulimit -n)"
-            ),
+        left if left < LEAST_CONNECTIONS => Code::HostLacks.fail(format!(
+            "this process may open only {files} files, too few for a server; raise the limit (ulimit -n)"
         )),
         left => Ok(left.min(MOST_CONNECTIONS as u64) as usize),
     }

@@ -22,7 +22,7 @@ use crate::registry;
 use crate::report::{Direction, EndReason, Generator, PathFacts, SenderPart};
 use crate::schedule::Schedule;
 use crate::sender::{self, Plan};
-use crate::session::{Scope, Session, StdinUse};
+use crate::session::{Scope, Session};
 use crate::traces::CongestionSample;
 use netjoule_measure::failure::{Code, Failure, Outcome};
 use netjoule_measure::host;
@@ -105,7 +105,7 @@ impl<'a> Flow<'a> {
         match Self::welcome(server, &mut channel, request, proof) {
             Ok((protocol, transport)) => {
                 // The end of stdin is the accept loop's to hear; it then says so with a signal.
-                let mut session = Session::new(transport, Some(channel), server.signals, StdinUse::Ignored)?;
+                let mut session = Session::new(transport, Some(channel), server.signals, None)?;
                 session.tells_live = request.live;
                 let hold_ns = hold_ns(server.args.max_hold_s, proof.is_some());
                 Ok(Self { protocol, request, session, hold_ns, deserted: false, half: None })
@@ -145,11 +145,10 @@ impl<'a> Flow<'a> {
         // Only who started the server may lift the rule that data goes to the control connection's peer.
         let apart = server.args.control_bind.is_some();
         if request.control_apart && !apart {
-            return Err(Failure::new(
-                Code::Refused,
+            return Code::Refused.fail(
                 "this server sends data only to the address of the control connection; \
                  start it with --control-bind to keep control on another network",
-            ));
+            );
         }
         let peer = channel.peer()?.ip().to_canonical();
         let transport = server.listen(protocol, request, (!apart).then_some(peer), &spec)?;
@@ -224,7 +223,7 @@ impl<'a> Flow<'a> {
         profile.schedule(&text, self.request.duration_ns, &mut || {
             session.wait(Some(host::now_ns()), Scope::All)?;
             match session.events.interrupted {
-                true => Err(Failure::new(Code::Interrupted, "interrupted while computing the schedule")),
+                true => Code::Interrupted.fail("interrupted while computing the schedule"),
                 false => Ok(()),
             }
         })
@@ -280,7 +279,7 @@ impl<'a> Flow<'a> {
                 && !self.session.events.end
                 && end_reason != EndReason::Interrupted =>
             {
-                Err(Failure::new(Code::Interrupted, "stopped while the client held its flow"))
+                Code::Interrupted.fail("stopped while the client held its flow")
             }
             _ => Ok(()),
         }

@@ -56,9 +56,9 @@ impl Server<'_> {
         if IpVersion::of(wanted) != IpVersion::of(request.data_address)
             || (bind.is_ipv4() && wanted.is_ipv6())
         {
-            return Err(Failure::new(
-                Code::Refused,
-                format!("the server is bound to {bind} and does not serve data on {}", request.data_address),
+            return Code::Refused.fail(format!(
+                "the server is bound to {bind} and does not serve data on {}",
+                request.data_address
             ));
         }
         let at = |ip| SocketAddr::new(ip, self.args.data_port);

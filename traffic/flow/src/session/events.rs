@@ -14,7 +14,7 @@ use netjoule_measure::host;
 /// What was heard so far. Each part stays until somebody takes it.
 #[derive(Debug, Default)]
 pub struct SessionEvents {
-    /// A signal came, or stdin ended where that means stop.
+    /// A signal came.
     pub interrupted: bool,
     /// The peer asks to end the flow early.
     pub stop: bool,
@@ -42,10 +42,6 @@ pub struct SessionEvents {
     pub sender: Option<(SenderPart, PathFacts)>,
     /// The peer's half when it receives.
     pub receiver: Option<ReceiverPart>,
-    /// Complete lines from stdin.
-    pub lines: Vec<String>,
-    /// stdin ended.
-    pub stdin_ended: bool,
 }
 
 impl Session<'_> {
@@ -60,7 +56,7 @@ impl Session<'_> {
             Message::Profile { part } => {
                 events.profile.push_str(&part);
                 if events.profile.len() > LONGEST_TEXT_BYTES {
-                    return Err(Failure::new(Code::Protocol, "the peer sent too long a profile"));
+                    return Code::Protocol.fail("the peer sent too long a profile");
                 }
             }
             Message::Open => events.open = true,
@@ -84,26 +80,26 @@ impl Session<'_> {
             Message::Intervals { intervals } => {
                 events.intervals.extend(intervals);
                 if events.intervals.len() > INTERVALS {
-                    return Err(Failure::new(Code::Protocol, "the peer sent too many intervals"));
+                    return Code::Protocol.fail("the peer sent too many intervals");
                 }
             }
             Message::Live { intervals } => {
                 events.live.extend(intervals);
                 if events.live.len() > INTERVALS {
-                    return Err(Failure::new(Code::Protocol, "the peer sent too many intervals"));
+                    return Code::Protocol.fail("the peer sent too many intervals");
                 }
             }
             Message::Congestion { samples } => {
                 events.congestion.extend(samples);
                 if events.congestion.len() > SAMPLES {
-                    return Err(Failure::new(Code::Protocol, "the peer sent too many samples"));
+                    return Code::Protocol.fail("the peer sent too many samples");
                 }
             }
             Message::SenderPart { sender, path } => events.sender = Some((*sender, path)),
             Message::ReceiverPart { receiver } => events.receiver = Some(*receiver),
             Message::End => events.end = true,
             Message::Hello(_) | Message::Challenge { .. } | Message::Proof { .. } | Message::Welcome(_) => {
-                return Err(Failure::new(Code::Protocol, "the peer began again in the middle of a flow"));
+                return Code::Protocol.fail("the peer began again in the middle of a flow");
             }
         }
         Ok(())

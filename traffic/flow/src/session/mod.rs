@@ -3,16 +3,13 @@
 
 mod clocks;
 mod events;
-mod lines;
-
-use std::io;
-use std::os::fd::AsRawFd;
 
 use netjoule_transport::{PollFd, State, Transport};
 
 use crate::control::channel::Channel;
 use crate::control::{Message, INTERVALS_PER_LINE};
 use crate::intervals::Interval;
+use crate::stdin_lines::StdinLines;
 use netjoule_measure::failure::{Code, Failure, Outcome};
 use netjoule_measure::host;
 use netjoule_measure::output::Output;
@@ -29,17 +26,6 @@ const PART_NS: i64 = 10_000_000_000;
 
 /// While the clock is watched, the data path is looked at this often, ns.
 const SPIN_LOOK_NS: i64 = 20_000;
-
-/// What stdin is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StdinUse {
-    /// Nothing.
-    Ignored,
-    /// Its end asks this process to stop, as a signal would.
-    EndStops,
-    /// Lines steer a held flow ("go", "end").
-    Lines,
-}
 
 /// How much to look at while waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +49,8 @@ pub struct Session<'a> {
     /// The peer has somebody watching: it is told intervals as they close.
     pub tells_live: bool,
     signals: &'a Signals,
-    stdin_use: StdinUse,
-    stdin_bytes: Vec<u8>,
+    /// What steers a held flow; `None`: stdin is ignored.
+    pub stdin: Option<StdinLines>,
     waiter: Waiter,
     fds: Vec<PollFd>,
     flow_is_over: bool,
@@ -79,7 +65,7 @@ impl<'a> Session<'a> {
         transport: Box<dyn Transport>,
         channel: Option<Channel>,
         signals: &'a Signals,
-        stdin_use: StdinUse,
+        stdin: Option<StdinLines>,
     ) -> Outcome<Self> {
         Ok(Self {
             transport,
@@ -88,8 +74,7 @@ impl<'a> Session<'a> {
             state: State::Connecting,
             tells_live: false,
             signals,
-            stdin_use,
-            stdin_bytes: Vec::new(),
+            stdin,
             waiter: Waiter::paced().map_err(Failure::system("open a timer"))?,
             fds: Vec::new(),
             flow_is_over: false,
@@ -165,7 +150,7 @@ impl<'a> Session<'a> {
     ) -> Outcome<()> {
         self.wait_for_calmly(what, limit_ns, |session| {
             if session.events.interrupted {
-                return Err(Failure::new(Code::Interrupted, format!("interrupted while waiting for {what}")));
+                return Code::Interrupted.fail(format!("interrupted while waiting for {what}"));
             }
             done(session)
         })
@@ -182,7 +167,7 @@ impl<'a> Session<'a> {
         while !done(self)? {
             if host::now_ns() >= deadline_ns {
                 let seconds = limit_ns / 1_000_000_000;
-                return Err(Failure::new(Code::Timeout, format!("waited {seconds} s in vain for {what}")));
+                return Code::Timeout.fail(format!("waited {seconds} s in vain for {what}"));
             }
             self.wait((limit_ns < i64::MAX).then_some(deadline_ns), Scope::All)?;
         }
@@ -246,9 +231,7 @@ impl<'a> Session<'a> {
         if let Some(channel) = &self.channel {
             self.fds.push(readable(channel.fd()));
         }
-        if self.stdin_use != StdinUse::Ignored && !self.events.stdin_ended {
-            self.fds.push(readable(io::stdin().as_raw_fd()));
-        }
+        self.fds.extend(self.stdin.as_ref().and_then(StdinLines::fd).map(readable));
     }
 
     fn hear_others(&mut self, data_fds: usize) -> Outcome<()> {
@@ -263,8 +246,10 @@ impl<'a> Session<'a> {
             }
             index += 1;
         }
-        if index < self.fds.len() && self.waiter.ready(index) {
-            self.hear_stdin();
+        if let Some(stdin) =
+            self.stdin.as_mut().filter(|_| index < self.fds.len() && self.waiter.ready(index))
+        {
+            stdin.read();
         }
         self.compare_if_due()
     }

@@ -49,7 +49,7 @@ pub fn refuse_compressed(path: &Path) -> Outcome<()> {
         None => Ok(()),
         Some((_, name, program)) => {
             let what = format!("{} is compressed ({name}): unpack it first ({program})", path.display());
-            Err(Failure::new(Code::Usage, what))
+            Code::Usage.fail(what)
         }
     }
 }

@@ -95,9 +95,8 @@ impl Capture {
             Failure::new(Code::HostLacks, format!("cannot capture on {interface}: {reason}"))
         })?;
         if headers_only && !headers::knows(device.link_type()) {
-            return Err(Failure::new(
-                Code::HostLacks,
-                format!("the headers on {interface} are of a kind that --capture-headers does not know"),
+            return Code::HostLacks.fail(format!(
+                "the headers on {interface} are of a kind that --capture-headers does not know"
             ));
         }
         let cannot_write = |error: io::Error| {

@@ -71,7 +71,7 @@ fn greet(servers: Option<&Secret>, clients: Option<&Secret>) -> (Outcome<()>, Ou
             Ok(Reply::Say(message)) => said = control::encode(&message),
             Ok(Reply::Enter(_)) => return (Ok(()), Ok(())),
             Err(failure) if entered => return (Ok(()), Err(failure)),
-            Err(failure) => return (Err(Failure::new(Code::ControlLost, "the client left")), Err(failure)),
+            Err(failure) => return (Code::ControlLost.fail("the client left"), Err(failure)),
         }
     }
 }
