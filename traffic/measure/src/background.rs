@@ -6,6 +6,8 @@ use std::io::{PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 
+use nix::unistd::{dup2, setsid};
+
 use crate::failure::{Code, Failure, Outcome};
 use crate::process::{fork, wait_for, Forked};
 
@@ -20,13 +22,10 @@ pub fn log_to(path: &Path) -> Outcome<()> {
     take_as_own(&file, libc::STDOUT_FILENO).map_err(refused)
 }
 
-/// Make descriptor `own` (stdin, stdout or stderr) another name of `file`.
+/// Make descriptor `own` (stdin, stdout or stderr, which nothing in this process owns) another name of `file`.
 pub fn take_as_own(file: &impl AsRawFd, own: RawFd) -> std::io::Result<()> {
-    // SAFETY: both descriptors are open; nothing in this process owns stdin, stdout or stderr.
-    match unsafe { libc::dup2(file.as_raw_fd(), own) } {
-        -1 => Err(std::io::Error::last_os_error()),
-        _ => Ok(()),
-    }
+    dup2(file.as_raw_fd(), own)?;
+    Ok(())
 }
 
 /// A server that has left its terminal and is about to say that it serves.
@@ -47,8 +46,8 @@ impl Background {
         match fork().map_err(Failure::system("start the server's process"))? {
             Forked::Child { .. } => {
                 drop(is_ready);
-                // SAFETY: no arguments; a new process leads no group, so it may begin a session.
-                unsafe { libc::setsid() };
+                // A new process leads no group, so it may begin a session.
+                let _ = setsid();
                 Ok(Self { ready, has_log })
             }
             Forked::Parent { child } => {

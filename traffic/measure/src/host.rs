@@ -5,6 +5,8 @@ use std::io;
 
 pub use netjoule_sockets::timestamps::now_ns;
 use netjoule_sockets::timestamps::read_clock;
+use nix::sys::resource::{getrlimit, getrusage, setrlimit, Resource, UsageWho};
+use nix::sys::time::TimeValLike;
 
 /// CPU time and context switches of this process so far.
 ///
@@ -29,19 +31,13 @@ pub struct CpuTime {
 impl CpuTime {
     /// Read it now.
     pub fn now() -> Self {
-        // SAFETY: all-zero bytes are a valid rusage, which the kernel then fills.
-        let usage = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-            usage
-        };
-        let ns = |time: libc::timeval| time.tv_sec * 1_000_000_000 + time.tv_usec * 1_000;
+        let usage = getrusage(UsageWho::RUSAGE_SELF).expect("the kernel knows this process");
         Self {
             total_ns: total_ns(),
-            user_ns: ns(usage.ru_utime),
-            system_ns: ns(usage.ru_stime),
-            switches_voluntary: usage.ru_nvcsw,
-            switches_involuntary: usage.ru_nivcsw,
+            user_ns: usage.user_time().num_nanoseconds(),
+            system_ns: usage.system_time().num_nanoseconds(),
+            switches_voluntary: usage.voluntary_context_switches(),
+            switches_involuntary: usage.involuntary_context_switches(),
         }
     }
 }
@@ -90,20 +86,11 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
 /// # Errors
 /// When the kernel does not tell the limit.
 pub fn raise_file_limit(wanted: u64) -> io::Result<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel fills a live structure.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let wanted = wanted.min(limit.rlim_max);
-    if limit.rlim_cur < wanted {
-        let raised = libc::rlimit { rlim_cur: wanted, ..limit };
-        // SAFETY: the kernel reads a live structure. Raising up to the hard limit needs no privilege (getrlimit(2)).
-        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raised) } == 0 {
-            limit = raised;
-        }
-    }
-    Ok(limit.rlim_cur)
+    let (now, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    let wanted = wanted.min(most);
+    // Raising up to the hard limit needs no privilege (getrlimit(2)).
+    let is_raised = now < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted, most).is_ok();
+    Ok(if is_raised { wanted } else { now })
 }
 
 #[cfg(test)]

@@ -4,6 +4,9 @@
 use std::io;
 use std::sync::OnceLock;
 
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::{getpid, ForkResult, Pid};
+
 static PROGRAM: OnceLock<&str> = OnceLock::new();
 
 /// Say once, first of all, what this program is called in what it prints.
@@ -39,19 +42,18 @@ pub enum Forked {
 /// # Errors
 /// When the host gives no process.
 pub fn fork() -> io::Result<Forked> {
-    // SAFETY: no system call with arguments, and one thread.
-    let (parent, process) = unsafe { (libc::getpid(), libc::fork()) };
-    match process {
-        -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Forked::Child { parent }),
-        child => Ok(Forked::Parent { child }),
+    let parent = getpid().as_raw();
+    // SAFETY: there is one thread.
+    match unsafe { nix::unistd::fork() }? {
+        ForkResult::Child => Ok(Forked::Child { parent }),
+        ForkResult::Parent { child } => Ok(Forked::Parent { child: child.as_raw() }),
     }
 }
 
 /// Tell a child that has not been waited for to end in order (SIGTERM).
 pub fn terminate(child: libc::pid_t) {
-    // SAFETY: plain integers. Until it is waited for, the number is still its own.
-    unsafe { libc::kill(child, libc::SIGTERM) };
+    // Until it is waited for, the number is still its own.
+    let _ = kill(Pid::from_raw(child), Signal::SIGTERM);
 }
 
 /// What a flow's process does first: it ends with the process that started it, and what a terminal says to that one's group

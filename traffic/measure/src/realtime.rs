@@ -2,9 +2,11 @@
 //! A process that nothing else keeps from its deadlines (`--realtime`): SCHED_FIFO, memory that stays, one CPU.
 
 use std::io;
-use std::mem;
 use std::sync::OnceLock;
 
+use nix::sched::{sched_getaffinity, sched_setaffinity, CpuSet};
+use nix::sys::mman::{mlockall, MlockAllFlags};
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Code, Failure, Outcome};
@@ -41,35 +43,30 @@ pub fn enter() -> Outcome<()> {
     let lacks = |what: &'static str| {
         move |error: io::Error| Failure::new(Code::HostLacks, format!("--realtime: {what}: {error}"))
     };
-    let parameters = libc::sched_param { sched_priority: PRIORITY as libc::c_int };
-    // SAFETY: a live structure of plain integers; 0 names this thread.
-    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) })
-        .map_err(lacks("SCHED_FIFO is not allowed here (CAP_SYS_NICE, or ulimit -r 49)"))?;
-    // SAFETY: a plain number.
-    checked(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) })
-        .map_err(lacks("memory cannot be locked here (CAP_IPC_LOCK, or ulimit -l unlimited)"))?;
+    keep_to_fifo().map_err(lacks("SCHED_FIFO is not allowed here (CAP_SYS_NICE, or ulimit -r 49)"))?;
+    mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE).map_err(|error| {
+        lacks("memory cannot be locked here (CAP_IPC_LOCK, or ulimit -l unlimited)")(error.into())
+    })?;
     let cpu = keep_to_last_cpu().map_err(lacks("no CPU can be kept to here"))?;
     let _ = IN_FORCE.set(Realtime { fifo_priority: PRIORITY, cpu: cpu as u32, memory_locked: true });
     Ok(())
 }
 
-fn keep_to_last_cpu() -> io::Result<usize> {
-    // SAFETY: zero is a value of the set, an array of bits; the kernel writes and reads as many bytes as are told.
-    unsafe {
-        let mut set: libc::cpu_set_t = mem::zeroed();
-        checked(libc::sched_getaffinity(0, mem::size_of_val(&set), &mut set))?;
-        let most = libc::CPU_SETSIZE as usize;
-        let last = (0..most).rev().find(|cpu| libc::CPU_ISSET(*cpu, &set)).unwrap_or(0);
-        let mut one: libc::cpu_set_t = mem::zeroed();
-        libc::CPU_SET(last, &mut one);
-        checked(libc::sched_setaffinity(0, mem::size_of_val(&one), &one))?;
-        Ok(last)
+fn keep_to_fifo() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: PRIORITY as libc::c_int };
+    // SAFETY: a live structure of plain integers; 0 names this thread.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
     }
 }
 
-fn checked(answer: libc::c_int) -> io::Result<()> {
-    if answer == -1 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+fn keep_to_last_cpu() -> io::Result<usize> {
+    let this_thread = Pid::from_raw(0);
+    let may_use = sched_getaffinity(this_thread)?;
+    let last = (0..CpuSet::count()).rev().find(|cpu| may_use.is_set(*cpu) == Ok(true)).unwrap_or(0);
+    let mut one = CpuSet::new();
+    one.set(last)?;
+    sched_setaffinity(this_thread, &one)?;
+    Ok(last)
 }

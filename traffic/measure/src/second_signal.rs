@@ -8,6 +8,8 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::OnceLock;
 
+use nix::sys::signal::{sigaction, SaFlags, SigAction, SigHandler, SigSet, Signal};
+
 use crate::host;
 use crate::process::program;
 
@@ -20,14 +22,14 @@ static FROM_NS: AtomicI64 = AtomicI64::new(i64::MAX);
 static WORDS: OnceLock<String> = OnceLock::new();
 
 /// What asks this process to end: SIGHUP does not where it is ignored, as nohup(1) has it.
-pub(crate) fn ending() -> impl Iterator<Item = libc::c_int> {
+pub(crate) fn ending() -> impl Iterator<Item = Signal> {
     // SAFETY: the structure is live; sigaction(2) only reads the disposition into it.
     let ignored = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut action) == 0
             && action.sa_sigaction == libc::SIG_IGN
     };
-    [libc::SIGINT, libc::SIGTERM].into_iter().chain((!ignored).then_some(libc::SIGHUP))
+    [Signal::SIGINT, Signal::SIGTERM].into_iter().chain((!ignored).then_some(Signal::SIGHUP))
 }
 
 /// From now on, but for a moment, the signals of [`ending`] end this process.
@@ -39,20 +41,13 @@ pub(crate) fn ends_at_once() {
     WORDS.get_or_init(|| {
         format!("{}: told to stop twice: ended at once, without the other end's report\n", program())
     });
-    // SAFETY: the structures are live and initialised; the handler does nothing that signal-safety(7) forbids.
-    // Signals stay blocked in all other threads, so that the handler runs here.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = end as *const () as libc::sighandler_t;
-        action.sa_flags = libc::SA_RESTART;
-        let mut both: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut both);
-        for signal in ending() {
-            libc::sigaction(signal, &action, std::ptr::null_mut());
-            libc::sigaddset(&mut both, signal);
-        }
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &both, std::ptr::null_mut());
+    let action = SigAction::new(SigHandler::Handler(end), SaFlags::SA_RESTART, SigSet::empty());
+    for signal in ending() {
+        // SAFETY: the handler does nothing that signal-safety(7) forbids.
+        let _ = unsafe { sigaction(signal, &action) };
     }
+    // Signals stay blocked in all other threads, so that the handler runs here.
+    let _ = ending().collect::<SigSet>().thread_unblock();
 }
 
 extern "C" fn end(_signal: libc::c_int) {

@@ -2,10 +2,13 @@
 //! Processes that share stdout take turns: a pipe takes lines of over PIPE_BUF bytes in pieces (pipe(7)), between which
 //! another's words could get.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::OnceLock;
+
+use nix::errno::Errno;
+use nix::fcntl::{fcntl, FcntlArg};
+use nix::sys::memfd::{memfd_create, MemFdCreateFlag};
 
 /// This process's and its children's turns on stdout; none where nobody shares it.
 static ON_STDOUT: OnceLock<Lock> = OnceLock::new();
@@ -26,7 +29,7 @@ pub fn on_stdout() -> Option<Turn<'static>> {
 /// A record lock on a file without a name (fcntl(2), F_SETLKW): forked processes have the file in common, but such a lock
 /// is each process's own, and goes with it however it ends.
 #[derive(Debug)]
-struct Lock(File);
+struct Lock(OwnedFd);
 
 /// This process's turn.
 #[derive(Debug)]
@@ -34,13 +37,7 @@ pub struct Turn<'a>(&'a Lock);
 
 impl Lock {
     fn new() -> io::Result<Self> {
-        // SAFETY: the name is a live C string; the descriptor is nobody else's yet.
-        let file = unsafe {
-            match libc::memfd_create(c"netjoule-turns".as_ptr(), libc::MFD_CLOEXEC) {
-                -1 => return Err(io::Error::last_os_error()),
-                fd => File::from_raw_fd(fd),
-            }
-        };
+        let file = memfd_create(c"netjoule-turns", MemFdCreateFlag::MFD_CLOEXEC)?;
         Ok(Self(file))
     }
 
@@ -54,10 +51,7 @@ impl Lock {
         // SAFETY: plain integers, for which zero is a value (whence: the beginning; length: all).
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
         lock.l_type = kind as libc::c_short;
-        // SAFETY: the kernel reads a live structure.
-        while unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_SETLKW, &lock) } == -1
-            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-        {}
+        while fcntl(self.0.as_raw_fd(), FcntlArg::F_SETLKW(&lock)) == Err(Errno::EINTR) {}
     }
 }
 

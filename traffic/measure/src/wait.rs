@@ -15,6 +15,8 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use netjoule_sockets::PollFd;
+use nix::sys::signal::SigSet;
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::host;
 use crate::second_signal;
@@ -217,42 +219,24 @@ fn pollfd(fd: RawFd, read: bool, write: bool) -> libc::pollfd {
 /// The signals of [`second_signal::ending`] as a descriptor, which a blocked signal reaches even when it is ignored.
 /// Create it before any thread, so that all threads inherit the blocked mask.
 #[derive(Debug)]
-pub struct Signals {
-    fd: OwnedFd,
-}
+pub struct Signals(SignalFd);
 
 impl Signals {
     /// Block these signals and open the descriptor.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: the set is initialised by sigemptyset before use; signalfd's result is checked before it is owned.
-        unsafe {
-            let mut set: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&mut set);
-            for signal in second_signal::ending() {
-                libc::sigaddset(&mut set, signal);
-            }
-            if libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(Self { fd: OwnedFd::from_raw_fd(fd) })
-        }
+        let set: SigSet = second_signal::ending().collect();
+        set.thread_block()?;
+        Ok(Self(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?))
     }
 
     /// The descriptor to wait for.
     pub fn fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        self.0.as_raw_fd()
     }
 
     /// Take one pending signal; false when there is none. After one was taken the next ends the process at once.
     pub fn take(&self) -> bool {
-        let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
-        // SAFETY: reads into a live buffer of the structure's size.
-        let length = unsafe { libc::read(self.fd(), info.as_mut_ptr().cast(), info.len()) };
-        let taken = length == info.len() as isize;
+        let taken = matches!(self.0.read_signal(), Ok(Some(_)));
         if taken {
             second_signal::ends_at_once();
         }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where a flow's packets pass, and which of those that pass are its own.
 
-use std::ffi::CStr;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
+
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+use nix::sys::socket::SockaddrStorage;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -63,47 +66,21 @@ struct Interface {
 }
 
 fn interfaces() -> Vec<Interface> {
-    let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
-    // SAFETY: getifaddrs fills `first` with a list that stays valid until freeifaddrs; names end with a zero byte.
-    unsafe {
-        if libc::getifaddrs(&mut first) != 0 {
-            return Vec::new();
-        }
-        let mut found = Vec::new();
-        let mut next = first;
-        while let Some(entry) = next.as_ref() {
-            if let Some(address) = ip_address(entry.ifa_addr) {
-                found.push(Interface {
-                    name: CStr::from_ptr(entry.ifa_name).to_string_lossy().into_owned(),
-                    address,
-                    is_loopback: entry.ifa_flags & libc::IFF_LOOPBACK as u32 != 0,
-                });
-            }
-            next = entry.ifa_next;
-        }
-        libc::freeifaddrs(first);
-        found
-    }
+    let addresses = getifaddrs().into_iter().flatten();
+    addresses
+        .filter_map(|entry| {
+            Some(Interface {
+                address: ip_address(&entry.address?)?,
+                name: entry.interface_name,
+                is_loopback: entry.flags.contains(InterfaceFlags::IFF_LOOPBACK),
+            })
+        })
+        .collect()
 }
 
-/// # Safety
-///
-/// `address` is null or points to a socket address as long as its family's.
-unsafe fn ip_address(address: *const libc::sockaddr) -> Option<IpAddr> {
-    // SAFETY: see above; the family says which structure it is.
-    unsafe {
-        match i32::from(address.as_ref()?.sa_family) {
-            libc::AF_INET => {
-                let address = address.cast::<libc::sockaddr_in>().read_unaligned();
-                Some(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)).into())
-            }
-            libc::AF_INET6 => {
-                let address = address.cast::<libc::sockaddr_in6>().read_unaligned();
-                Some(Ipv6Addr::from(address.sin6_addr.s6_addr).into())
-            }
-            _ => None,
-        }
-    }
+fn ip_address(address: &SockaddrStorage) -> Option<IpAddr> {
+    let v4 = address.as_sockaddr_in().map(|address| address.ip().into());
+    v4.or_else(|| address.as_sockaddr_in6().map(|address| address.ip().into()))
 }
 
 #[cfg(test)]
