@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use netjoule_dccp::ccid::Ccid;
 use netjoule_transport::{
-    Description, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values,
+    Description, FlowSpec, IpVersion, Kind, Limits, NewTransport, Protocol, Result, Values,
 };
 
 use crate::end::End;
@@ -125,7 +125,7 @@ impl Protocol for DccpProtocol {
         flow: &FlowSpec,
         _offer: &Values,
         now_ns: i64,
-    ) -> Result<Box<dyn Transport>> {
+    ) -> NewTransport {
         let choice = self.choice(&flow.options)?;
         Ok(match choice.carrier {
             CarrierKind::Udp => {
@@ -138,12 +138,7 @@ impl Protocol for DccpProtocol {
         })
     }
 
-    fn listen(
-        &self,
-        local: SocketAddr,
-        allowed_peer: Option<IpAddr>,
-        flow: &FlowSpec,
-    ) -> Result<Box<dyn Transport>> {
+    fn listen(&self, local: SocketAddr, allowed_peer: Option<IpAddr>, flow: &FlowSpec) -> NewTransport {
         let choice = self.choice(&flow.options)?;
         Ok(match choice.peer_carrier {
             CarrierKind::Udp => {

@@ -8,8 +8,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use netjoule_transport::{
-    Arrival, Description, FlowSpec, IpVersion, Kind, Limits, PollFd, Protocol, Result, Role, State, Stop,
-    Transport, TransportError, Values,
+    Arrival, Description, FlowSpec, IpVersion, Kind, Limits, NewTransport, PollFd, Protocol, Result, Role,
+    State, Stop, Transport, TransportError, Values,
 };
 
 /// Largest message in bytes: as for streams.
@@ -43,19 +43,14 @@ impl Protocol for Null {
         flow: &FlowSpec,
         _offer: &Values,
         _now_ns: i64,
-    ) -> Result<Box<dyn Transport>> {
+    ) -> NewTransport {
         match flow.role {
             Role::Sender => Ok(Box::new(Dropper { dropped: 0 })),
             Role::Receiver => Err(no_other_end()),
         }
     }
 
-    fn listen(
-        &self,
-        _local: SocketAddr,
-        _allowed_peer: Option<IpAddr>,
-        _flow: &FlowSpec,
-    ) -> Result<Box<dyn Transport>> {
+    fn listen(&self, _local: SocketAddr, _allowed_peer: Option<IpAddr>, _flow: &FlowSpec) -> NewTransport {
         Err(no_other_end())
     }
 }

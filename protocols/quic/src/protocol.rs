@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use netjoule_transport::options::complete;
 use netjoule_transport::{
-    Description, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values,
+    Description, FlowSpec, IpVersion, Kind, Limits, NewTransport, Protocol, Result, Values,
 };
 
 use crate::config::MAX_MTU_BYTES;
@@ -64,16 +64,11 @@ impl Protocol for QuicProtocol {
         flow: &FlowSpec,
         offer: &Values,
         now_ns: i64,
-    ) -> Result<Box<dyn Transport>> {
+    ) -> NewTransport {
         Ok(Box::new(End::connect(self.kind(), local, remote, flow, offer, now_ns)?))
     }
 
-    fn listen(
-        &self,
-        local: SocketAddr,
-        allowed_peer: Option<IpAddr>,
-        flow: &FlowSpec,
-    ) -> Result<Box<dyn Transport>> {
+    fn listen(&self, local: SocketAddr, allowed_peer: Option<IpAddr>, flow: &FlowSpec) -> NewTransport {
         Ok(Box::new(End::listen(self.kind(), local, allowed_peer, flow)?))
     }
 }

@@ -16,7 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use netjoule_transport::options::complete;
 use netjoule_transport::{
-    Description, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values,
+    Description, FlowSpec, IpVersion, Kind, Limits, NewTransport, Protocol, Result, Values,
 };
 
 use crate::end::End;
@@ -64,16 +64,11 @@ impl Protocol for Sctp {
         flow: &FlowSpec,
         _offer: &Values,
         _now_ns: i64,
-    ) -> Result<Box<dyn Transport>> {
+    ) -> NewTransport {
         Ok(Box::new(End::connect(local, remote, flow)?))
     }
 
-    fn listen(
-        &self,
-        local: SocketAddr,
-        allowed_peer: Option<IpAddr>,
-        flow: &FlowSpec,
-    ) -> Result<Box<dyn Transport>> {
+    fn listen(&self, local: SocketAddr, allowed_peer: Option<IpAddr>, flow: &FlowSpec) -> NewTransport {
         Ok(Box::new(End::listen(local, allowed_peer, flow)?))
     }
 }

@@ -15,9 +15,7 @@ mod zerocopy;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use netjoule_transport::{
-    Description, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values,
-};
+use netjoule_transport::{Description, FlowSpec, IpVersion, Kind, Limits, NewTransport, Protocol, Values};
 
 use crate::end::End;
 use crate::flavour::Flavour;
@@ -77,16 +75,11 @@ impl Protocol for TcpProtocol {
         flow: &FlowSpec,
         _offer: &Values,
         _now_ns: i64,
-    ) -> Result<Box<dyn Transport>> {
+    ) -> NewTransport {
         Ok(Box::new(End::connect(self.flavour, local, remote, flow)?))
     }
 
-    fn listen(
-        &self,
-        local: SocketAddr,
-        allowed_peer: Option<IpAddr>,
-        flow: &FlowSpec,
-    ) -> Result<Box<dyn Transport>> {
+    fn listen(&self, local: SocketAddr, allowed_peer: Option<IpAddr>, flow: &FlowSpec) -> NewTransport {
         Ok(Box::new(End::listen(self.flavour, local, allowed_peer, flow)?))
     }
 }

@@ -45,7 +45,7 @@ mod values;
 pub use flow::{FlowSpec, Kind, Limits, Role, State, TOKEN_BYTES};
 pub use netjoule_sockets::tx_timestamps::Departure;
 pub use netjoule_sockets::{IpVersion, PollFd, Result, TransportError};
-pub use protocol::{Description, Protocol};
+pub use protocol::{Description, NewTransport, Protocol};
 pub use statistics::{Congestion, Packetisation, PacketisationSource};
 pub use transport::{Arrival, BatchOutcome, Stop, Transport};
 pub use values::Values;

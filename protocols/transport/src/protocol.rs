@@ -8,6 +8,9 @@ use netjoule_sockets::IpVersion;
 use crate::options::{complete, OptionSpec};
 use crate::{FlowSpec, Kind, Limits, Result, Transport, Values};
 
+/// One end of a flow that has begun to connect or to listen, or why it could not.
+pub type NewTransport = Result<Box<dyn Transport>>;
+
 /// What is true of a protocol wherever it runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Description {
@@ -93,14 +96,9 @@ pub trait Protocol: Sync {
         flow: &FlowSpec,
         offer: &Values,
         now_ns: i64,
-    ) -> Result<Box<dyn Transport>>;
+    ) -> NewTransport;
 
     /// Server end: start listening on `local` (port 0 = any) for exactly one peer.
     /// With `allowed_peer`, only that address may connect; others are ignored.
-    fn listen(
-        &self,
-        local: SocketAddr,
-        allowed_peer: Option<IpAddr>,
-        flow: &FlowSpec,
-    ) -> Result<Box<dyn Transport>>;
+    fn listen(&self, local: SocketAddr, allowed_peer: Option<IpAddr>, flow: &FlowSpec) -> NewTransport;
 }

@@ -23,9 +23,7 @@ mod send_method;
 use std::net::{IpAddr, SocketAddr};
 
 use netjoule_sockets::datagram::UDP_HEADER_BYTES;
-use netjoule_transport::{
-    Description, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values,
-};
+use netjoule_transport::{Description, FlowSpec, IpVersion, Kind, Limits, NewTransport, Protocol, Values};
 
 use crate::end::End;
 use crate::options::OPTIONS;
@@ -64,16 +62,11 @@ impl Protocol for Udp {
         flow: &FlowSpec,
         _offer: &Values,
         now_ns: i64,
-    ) -> Result<Box<dyn Transport>> {
+    ) -> NewTransport {
         Ok(Box::new(End::connect(local, remote, flow, now_ns)?))
     }
 
-    fn listen(
-        &self,
-        local: SocketAddr,
-        allowed_peer: Option<IpAddr>,
-        flow: &FlowSpec,
-    ) -> Result<Box<dyn Transport>> {
+    fn listen(&self, local: SocketAddr, allowed_peer: Option<IpAddr>, flow: &FlowSpec) -> NewTransport {
         Ok(Box::new(End::listen(local, allowed_peer, flow)?))
     }
 }

@@ -9,17 +9,18 @@ use serde::{Deserialize, Serialize};
 use netjoule_measure::cpu::usage::Usage;
 
 /// Which end a figure belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// The end that sends messages.
+    #[default]
     Sender,
     /// The end that receives them.
     Receiver,
 }
 
 /// One interval at one end. What an end cannot know is missing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     /// Which end.
@@ -284,21 +285,10 @@ fn blank(end: End, start_ns: i64, interval_ns: i64) -> Interval {
         end,
         start_ns,
         end_ns: start_ns + interval_ns,
-        messages: 0,
-        bytes: 0,
         messages_lost: known,
         messages_duplicate: known,
         messages_reordered: known,
-        jitter_ms: None,
-        goodput_mbps: 0.0,
-        cpu_s: 0.0,
-        cpu_user_s: None,
-        cpu_system_s: None,
-        context_switches_voluntary: 0,
-        context_switches_involuntary: 0,
-        host_irq_s: None,
-        host_softirq_s: None,
-        omitted: false,
+        ..Interval::default()
     }
 }
 

@@ -2,10 +2,13 @@
 //! How are packets moved where TUN is closed? A veth pair per end; the relay's half is read and
 //! written with an AF_PACKET socket that sees IP packets without Ethernet header.
 
-use std::ffi::CString;
 use std::io::{Error, Result};
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use netjoule_sockets::socket::{get_option_bytes, set_option};
+use nix::net::if_::if_nametoindex;
+use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 
 use crate::end::EndConfig;
 use crate::error::LinkError;
@@ -100,23 +103,11 @@ pub(crate) fn send(socket: &OwnedFd, peer: &libc::sockaddr_ll, packet: &[u8]) ->
 
 /// Packets that did not fit into the socket's buffer since the last call.
 pub(crate) fn socket_drops(socket: &OwnedFd) -> u64 {
-    let mut statistics = [0u32; 2];
-    let mut length = size_of::<[u32; 2]>() as libc::socklen_t;
-    // SAFETY: struct tpacket_stats is two 32-bit counters; the kernel writes at most `length` bytes.
-    let outcome = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            PACKET_STATISTICS,
-            statistics.as_mut_ptr().cast(),
-            &mut length,
-        )
-    };
-    if outcome == 0 {
-        u64::from(statistics[1])
-    } else {
-        0
-    }
+    // struct tpacket_stats: packets and drops, 32 bits each.
+    let mut statistics = [0; 8];
+    let told = get_option_bytes(socket.as_raw_fd(), libc::SOL_PACKET, PACKET_STATISTICS, &mut statistics);
+    let [_, _, _, _, drops @ ..] = statistics;
+    told.map_or(0, |_| u32::from_ne_bytes(drops).into())
 }
 
 fn socket_error(error: &Error) -> LinkError {
@@ -124,28 +115,20 @@ fn socket_error(error: &Error) -> LinkError {
 }
 
 fn open_socket(ifname: &str, peer_mac: [u8; 6]) -> Result<(OwnedFd, libc::sockaddr_ll)> {
-    let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // Protocol 0: nothing is received before the bind below names the interface.
-    // SAFETY: socket takes integers only; the result is checked before it is owned.
-    let raw = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-    if raw < 0 {
-        return Err(Error::last_os_error());
-    }
-    // SAFETY: raw is a fresh descriptor that nothing else owns.
-    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-    set_option(&socket, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let socket = socket(AddressFamily::Packet, SockType::Datagram, flags, None)?;
+    let fd = socket.as_raw_fd();
+    set_option(fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
     // FORCE needs root in the first user namespace; without it the buffer is what the host allows.
-    if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES).is_err() {
-        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES)?;
+    if set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES).is_err() {
+        set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES)?;
     }
-    let name = CString::new(ifname)?;
-    // SAFETY: name is a NUL-terminated string.
-    let ifindex = unsafe { libc::if_nametoindex(name.as_ptr()) };
     // SAFETY: all-zero bytes are a valid sockaddr_ll.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-    address.sll_ifindex = ifindex as libc::c_int;
+    address.sll_ifindex = if_nametoindex(ifname)? as libc::c_int;
     // SAFETY: address is valid for the length given.
     let outcome = unsafe {
         libc::bind(
@@ -162,32 +145,9 @@ fn open_socket(ifname: &str, peer_mac: [u8; 6]) -> Result<(OwnedFd, libc::sockad
     Ok((socket, address))
 }
 
-fn set_option(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> Result<()> {
-    // SAFETY: the kernel reads one int from value.
-    let outcome = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            (&raw const value).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    if outcome < 0 {
-        Err(Error::last_os_error())
-    } else {
-        Ok(())
-    }
-}
-
 fn offloads_off(ifname: &str) -> std::result::Result<(), LinkError> {
-    // SAFETY: socket takes integers only; the result is checked before it is owned.
-    let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    if raw < 0 {
-        return Err(socket_error(&Error::last_os_error()));
-    }
-    // SAFETY: raw is a fresh descriptor that nothing else owns.
-    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+        .map_err(|error| socket_error(&error.into()))?;
     for (command, name) in OFFLOADS {
         // struct ethtool_value: command and data.
         let mut value = [command, 0u32];

@@ -251,10 +251,7 @@ impl<'a> Flow<'a> {
                 self.session.part();
             }
             Some(failure) => {
-                let _ = self.session.tell(&Message::Failure {
-                    code: failure.code.name().into(),
-                    message: failure.message.clone(),
-                });
+                let _ = self.session.tell(&control::failure_message(failure));
                 self.session.transport.close(host::now_ns());
             }
         }

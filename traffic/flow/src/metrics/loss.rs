@@ -26,7 +26,7 @@ pub struct LengthCount {
 }
 
 /// Summary for the report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BurstSummary {
     /// Bursts.
     pub count: u64,
@@ -82,21 +82,7 @@ impl LossBursts {
     /// Summary when nothing more comes; a burst at the end counts. Zeros without any loss.
     pub fn summary(mut self) -> BurstSummary {
         self.arrived();
-        self.lengths.map_or_else(BurstSummary::none, |lengths| lengths.summary())
-    }
-}
-
-impl BurstSummary {
-    fn none() -> Self {
-        Self {
-            count: 0,
-            mean_messages: 0.0,
-            p50_messages: 0,
-            p95_messages: 0,
-            p99_messages: 0,
-            max_messages: 0,
-            lengths: Vec::new(),
-        }
+        self.lengths.map(|lengths| lengths.summary()).unwrap_or_default()
     }
 }
 
@@ -177,7 +163,7 @@ mod tests {
     fn without_loss_there_is_no_burst() {
         let mut bursts = LossBursts::default();
         bursts.arrived();
-        assert_eq!(bursts.summary(), BurstSummary::none());
+        assert_eq!(bursts.summary(), BurstSummary::default());
     }
 
     #[test]

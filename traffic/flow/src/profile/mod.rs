@@ -102,7 +102,11 @@ fn of_capture(args: &ProfileArgs, output: Output) -> Outcome<u8> {
                 Some(unknown) => format!("has no packet that can be read: {unknown}"),
                 None => "has no UDP, TCP or DCCP packet with payload".to_owned(),
             },
-            count => format!("has {count} flows with payload, so no flow {} (--flow)", args.flow),
+            count => format!(
+                "has {} with payload, so no flow {} (--flow)",
+                counted(count as u64, "flow"),
+                args.flow
+            ),
         };
         output.complain(&format!("{}: {what}", args.file.display()));
         return Ok(INVALID_DATA);
@@ -121,8 +125,8 @@ fn written(args: &ProfileArgs, flow: &Flow, departures: &Departures) -> Outcome<
     let name = args.name.as_deref().unwrap_or(&stem);
     let last_ns = departures.list.last().map_or(0, |departure| departure.due_ns);
     let description = format!(
-        "From a capture: {} messages in {:.3} s over {}; sizes and times only.",
-        departures.list.len(),
+        "From a capture: {} in {:.3} s over {}; sizes and times only.",
+        counted(departures.list.len() as u64, "message"),
         last_ns as f64 * 1e-9,
         flow.ends.protocol_name()
     );
@@ -195,6 +199,11 @@ fn mean_rate_mbps(load: &Load) -> Option<f64> {
     (load.schedule.count() > 1).then(|| load.rate_bps as f64 / 1e6)
 }
 
+/// So many things; one is no plural.
+fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
 /// The same for people.
 fn lines(
     args: &ProfileArgs,
@@ -207,14 +216,14 @@ fn lines(
     for (number, flow) in (1..=SHOWN_FLOWS).zip(flows) {
         let chosen = if number == args.flow as usize { "*" } else { " " };
         lines.push(format!(
-            "{chosen}{number:>3}  {}  {} messages, {} bytes",
+            "{chosen}{number:>3}  {}  {}, {}",
             flow.ends,
-            flow.messages.len(),
-            flow.bytes()
+            counted(flow.messages.len() as u64, "message"),
+            counted(flow.bytes(), "byte")
         ));
     }
     if flows.len() > SHOWN_FLOWS {
-        lines.push(format!("      and {} smaller ones", flows.len() - SHOWN_FLOWS));
+        lines.push(format!("      and {}", counted((flows.len() - SHOWN_FLOWS) as u64, "smaller one")));
     }
     if let Some(facts) = load.profile.as_ref().map(|profile| &profile.facts) {
         let rates = mean_rate_mbps(load).map_or("no average rate".into(), |mbps| {
@@ -223,11 +232,11 @@ fn lines(
                 facts.burst_rate_bps as f64 * 1e-6
             )
         });
-        let (messages, s) = (facts.messages, if facts.messages == 1 { "" } else { "s" });
         lines.push(format!(
-            "{} ({}): {messages} message{s} in {:.3} s, {rates}",
+            "{} ({}): {} in {:.3} s, {rates}",
             facts.name,
             facts.shape,
+            counted(facts.messages, "message"),
             span_ns as f64 * 1e-9
         ));
         lines.push(format!(
@@ -242,12 +251,14 @@ fn lines(
     if let Some((flow, departures)) = source {
         if departures.raised > 0 {
             lines.push(format!(
-                "{} messages of under 16 bytes were raised to 16, a message's header",
-                departures.raised
+                "{} of under 16 bytes {} raised to 16, a message's header",
+                counted(departures.raised, "message"),
+                if departures.raised == 1 { "was" } else { "were" }
             ));
         }
         if flow.repeated > 0 {
-            lines.push(format!("{} TCP segments with nothing new were left out", flow.repeated));
+            let were = if flow.repeated == 1 { "was" } else { "were" };
+            lines.push(format!("{} with nothing new {were} left out", counted(flow.repeated, "TCP segment")));
         }
     }
     lines.extend(args.output.as_ref().map(|path| format!("written to {}", path.display())));

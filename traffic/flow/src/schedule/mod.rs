@@ -15,7 +15,7 @@ mod digest;
 pub mod document;
 mod fixed_point;
 pub mod profile;
-mod random;
+pub(crate) mod random;
 mod shapes;
 mod table;
 pub mod text;

@@ -3,6 +3,8 @@
 
 use netjoule_transport::message::Header;
 
+use crate::schedule::random::SplitMix64;
+
 /// Most messages handed over at once when several are due.
 const BATCH_MESSAGES: usize = 32;
 /// The same for GSO trains.
@@ -96,14 +98,8 @@ impl Batch {
 
 /// Payload bytes that look random, the same for the same seed (splitmix64).
 fn filler(length: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed;
-    let words = std::iter::repeat_with(move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    });
+    let mut random = SplitMix64::new(seed);
+    let words = std::iter::repeat_with(move || random.next());
     words.flat_map(u64::to_le_bytes).take(length).collect()
 }
 
