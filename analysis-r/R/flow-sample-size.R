@@ -149,6 +149,8 @@ tell_blocks_needed <- function(options, tell) {
     abort_netjoule("The workload ", options$workload, " is not a whole JSON document.", exit_code = exit_codes$usage)
   })
   workload <- lift_workload(workload)
+  pilot <- read_campaign(options$campaign_dir)
+  assert_transports(pilot)
   if (nrow(family_of(workload)$contrasts) == 0L) {
     abort_netjoule(
       "The workload has a single transport beside null: there is no pair to compare.",
@@ -156,8 +158,6 @@ tell_blocks_needed <- function(options, tell) {
     )
   }
   power <- if (is.null(options$power)) default_power else options$power
-  pilot <- read_campaign(options$campaign_dir)
-  assert_transports(pilot)
   found <- blocks_needed(pilot, workload, options$mde_percent, power)
   tell(c(list(event = "blocks_needed", words = c(blocks_words(found), unattainable_words(found))), found))
 }

@@ -35,6 +35,7 @@ table_iv <- function(campaigns, reference = "udp") {
 tell_table_iv <- function(dirs, tell) {
   rows <- rbindlist(lapply(dirs, function(dir) {
     campaign <- read_campaign(dir)
+    assert_transports(campaign)
     rows <- table_iv(campaign)
     if (NROW(rows) == 0L) {
       abort_invalid_data(

@@ -157,6 +157,9 @@ def _published_name(rows: Sequence[Row]) -> str:
 def _rows(campaign: Path) -> list[dict[str, str]]:
     path = campaign / DELTA_FILE
     if not path.is_file():
+        if path.parent.is_dir():
+            what = "the campaign compares no transports"
+            raise InvalidData(what, where=str(campaign), next_step="name one that compares udp with another")
         raise InvalidData(
             "the campaign is not analysed",
             where=str(path),

@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from netjoule.core.errors import UsageError
 from netjoule.core.yamlfile import Document
 from netjoule.loads.flow import profiles, transports
 from netjoule.loads.flow.abilities import ABILITIES
@@ -92,7 +93,14 @@ class FlowSettings:
 
     @classmethod
     def of(cls, workload: Workload) -> FlowSettings:
-        """Those of a workload that `complete` has completed, or of a campaign."""
+        """Those of a workload that `complete` has completed, or of a campaign.
+
+        Raises:
+            UsageError: for a workload of another load.
+        """
+        if workload.load != "flow":
+            what = f"workload {workload.name} is of load {workload.load}"
+            raise UsageError(what, next_step="name one of load flow")
         factors, said = workload.factors, _DEFAULTS | workload.document.get(workload.load, {})
         named = (*factors["transport"], *([NULL] if workload.control else []))
         return cls(
