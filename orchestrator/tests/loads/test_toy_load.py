@@ -83,7 +83,7 @@ RESULT = {
     "required": ["late_ms"],
     "properties": {"late_ms": {"description": "Late by.", "type": "number", "unit": "ms"}},
 }
-TIMING = {"idle_s": 1.0, "settle_s": 0.1, "warm_up_s": 0, "measure_s": 1.0, "tail_s": 0.3}
+TIMING = {"idle_s": 1.0, "settle_s": 0.1, "warm_up_s": 0, "measure_s": 1.0, "tail_s": 1.0}
 WORKLOAD = {
     "schema_version": 2,
     "name": "toy",
@@ -170,7 +170,8 @@ def assert_all_of_it_is_there(campaign: Path, program: Program) -> None:
         assert work["quantity"] == pytest.approx(work["repeat"] * int(run["arm"]))
         assert work["unit"] == "ms"
         length_s = run["window"]["t_end_s"] - run["window"]["t_start_s"]
-        assert length_s == pytest.approx(work["quantity"] / 1000, abs=0.5)
+        # It waits its time out, and longer only where the host is busy.
+        assert -1e-5 <= length_s - work["quantity"] / 1000 < 5
         assert run["measures"]["late_ms"] == pytest.approx(1000 * length_s - work["quantity"], abs=0.01)
     assert all(result["valid"] for result in results(campaign) if result["run_id"] in valid)
 

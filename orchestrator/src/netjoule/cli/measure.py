@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from netjoule.design.timeline import MeterPace
 
 
+_LEAST_TAIL_S = 1.0  # of a few readings more or less would be a large part
+
+
 def measure(
     command: Annotated[list[str], typer.Argument(metavar="CMD", help="Program and arguments, behind --.")],
     server: Annotated[str | None, typer.Option(metavar="CMD", help="A program on the server.")] = None,
@@ -115,7 +118,7 @@ def document(
             **typed.guards(meters),
             "warm_up_s": 0,
             "measure_s": time_s,
-            "tail_s": math.ceil(1e3 * max(typed.LEAST_TAIL_S, typed.least_window_s(meters))) / 1e3,
+            "tail_s": math.ceil(1e3 * max(_LEAST_TAIL_S, typed.least_window_s(meters))) / 1e3,
         },
         "seed": seed,
     }
