@@ -24,13 +24,19 @@ energy_columns <- c(
   work = "work", work_per_s = "t_a_mbps"
 )
 
+# Short work is repeated in one window, of one arm more often than of another: these are of one repetition.
+of_a_repetition <- c("e_d_j", "e_t_j", "window_s", "work")
+
 energy_of_cell <- function(rows, measures) {
   columns <- c(energy_columns, stats::setNames(nm = measures))
-  values <- lapply(names(columns), function(name) interval_columns(block_means(rows, rows[[columns[[name]]]]), name))
+  values <- lapply(names(columns), function(name) {
+    per <- if (name %in% of_a_repetition) rows$repeats else 1
+    interval_columns(block_means(rows, rows[[columns[[name]]]] / per), name)
+  })
   c(
     list(n = uniqueN(rows$block), runs_n = nrow(rows)), unlist(values, recursive = FALSE), list(
       u95_energy_per_work_j = mean_or_na(rows$u95_ea_j_per_mbit),
-      u95_e_d_j = mean_or_na(normal_97_5 * rows$u_delta_p_w * rows$window_s),
+      u95_e_d_j = mean_or_na(normal_97_5 * rows$u_delta_p_w * rows$window_s / rows$repeats),
       upper_limit_energy_per_work_j = mean_or_na(rows$ea_upper_limit_j_per_mbit[rows$below_resolution]),
       energy_per_work_above_floor_j = mean_or_na(rows$ea_above_floor_j_per_mbit)
     ), lapply(rows[, c("p_a_w", "p_i_w", "delta_p_w", "floor_w"), with = FALSE], mean_or_na), list(
@@ -43,7 +49,9 @@ energy_of_cell <- function(rows, measures) {
 # Runs that count, with the length of their window and their work.
 energy_rows <- function(campaign) {
   rows <- usable_results(campaign$results)[, window_s := window_t_end_s - window_t_start_s]
-  rows[, work := t_a_mbps * window_s][]
+  rows[, work := t_a_mbps * window_s]
+  if (!"repeats" %in% names(rows)) rows[, repeats := 1]
+  rows[, repeats := fcoalesce(as.numeric(repeats), 1)][]
 }
 
 measure_names <- function(campaign) {
@@ -155,6 +163,7 @@ arm_contrast_words <- function(found, campaign, least_blocks) {
     } else {
       "exploratory"
     }
+    if (one$meter_id != campaign$meters$meter_id[1]) claim <- paste0(claim, ", at meter ", one$meter_id)
     model_sentence(campaign, one$meter_id, claim, "; ", test, ".")
   }, "")
 }

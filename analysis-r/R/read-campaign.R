@@ -164,7 +164,7 @@ join_results <- function(runs, rows, meters, entry, factors) {
     missing <- is.na(rows[[column]])
     set(rows, which(missing), column, meters[[column]][match(rows$meter_id[missing], meters$meter_id)])
   }
-  measured <- intersect(measure_names(list(entry = entry)), names(runs))
+  measured <- intersect(c(measure_names(list(entry = entry)), "repeats"), names(runs))
   own <- of_load(list(load = entry$name, arm = factors[1]), "run_columns", measured)
   cell <- unique(c("run_id", "block", "mini_block", "order", "attempt", "kind", "arm", factors, "usable", own))
   # A plan without the column is a problem that is named, not the end.

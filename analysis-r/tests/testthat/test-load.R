@@ -50,6 +50,22 @@ test_that("a command has energy per work with u95, E_d, E_t and tail in tables, 
   expect_identical(unique(stats::na.omit(tables$power_trace$build)), c("slow", "fast"))
 })
 
+test_that("energies of work that was repeated are of one repetition", {
+  dir <- command(blocks = 1L)
+  for (path in Sys.glob(file.path(dir, "runs", "*", "run.json"))) {
+    edit_json(path, function(doc) {
+      if (doc$arm == "slow") doc$work$`repeat` <- 4L
+      doc
+    })
+  }
+  cells <- energy_summary(read_campaign(dir))
+  expect_equal(
+    unlist(cells[build == "slow", c("energy_per_work_j", "e_d_j", "e_t_j", "tail_energy_j", "window_s", "work")]),
+    c(energy_per_work_j = 6, e_d_j = 1.5, e_t_j = 7.5, tail_energy_j = 0.2, window_s = 0.75, work = 0.25)
+  )
+  expect_equal(cells[build == "fast", e_d_j], 3)
+})
+
 test_that("the campaigns of these tests fit the contracts", {
   dir <- command()
   run <- list.dirs(file.path(dir, "runs"), recursive = FALSE)[1]

@@ -49,7 +49,7 @@ def test_grades_are_counted_by_meter_and_what_limits_them_is_said(tmp_path: Path
     result(tmp_path, "d", True, {"meter_id": "plug", "grade": None})
     assert grade_lines(tmp_path) == [
         "grade of meter plug: 1 x C, 1 x below resolution"
-        "; a better grade is ruled out by: accuracy of the meter unknown, u95 over 5 % of E_A",
+        "; a better grade is ruled out by: accuracy of the meter unknown, u95 over 5 %",
         "grade of meter wt: 1 x A",
     ]
 

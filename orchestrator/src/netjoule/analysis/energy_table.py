@@ -41,8 +41,8 @@ def _table(rows: Sequence[Row]) -> Table:
             for row in rows
         ],
         title=title("Energy", first),
-        caption="E: energy above idle per unit of work, E_d: of a run; ± 95 %: over n blocks; u95: metering,"
-        " one run; tail: after the work; * some runs below resolution; ° extrapolated model."
+        caption="E: energy above idle per unit of work, E_d, E_t: of one repetition; ± 95 %: over n blocks;"
+        " u95: metering, one run; tail: after the work; * some runs below resolution; ° extrapolated model."
         + (modelled if first["power_source"] == "modelled" else ""),
     )
 
@@ -50,9 +50,11 @@ def _table(rows: Sequence[Row]) -> Table:
 def _cells(row: Row, measures: Sequence[str]) -> dict[str, str]:
     """Figures of a row, by the column's name."""
     unit = row[_LAST] if row[_LAST] not in ("", "1") else "run"
+    per_work = _energy(row)
+    width = half_width(row["energy_per_work_j"], row["energy_per_work_j_ci95_high"])
     return {
-        f"E J/{unit}": _energy(row),
-        "± 95 %": half_width(row["energy_per_work_j"], row["energy_per_work_j_ci95_high"]),
+        f"E J/{unit}": per_work,
+        "± 95 %": "" if per_work.startswith("<") else width,
         "u95": shown(row["u95_energy_per_work_j"], 2),
         "E_d J": shown(row["e_d_j"]),
         "E_t J": shown(row["e_t_j"]),

@@ -26,7 +26,7 @@ CONTRASTS_FILE = "tables/contrasts.csv"
 """Transports compared over all loads, the main comparisons first, of a campaign with E_A."""
 
 _LIMITS = {
-    "wide": "u95 over 5 % of E_A",
+    "wide": "u95 over 5 %",
     "few_readings": "under 10 readings in a window",
     "accuracy_unknown": "accuracy of the meter unknown",
     "accuracy_provisional": "accuracy of the meter provisional",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 Row = Mapping[str, str]
+_NOTHING = 1e-12
 
 
 def number(cell: str | None) -> float | None:
@@ -17,9 +18,9 @@ def number(cell: str | None) -> float | None:
 
 
 def shown(cell: str | None, digits: int = 3) -> str:
-    """A number with so many digits; empty where there is none."""
+    """A number with so many digits; empty where there is none, 0 for what rounding left."""
     value = number(cell)
-    return "" if value is None else f"{value:.{digits}g}"
+    return "" if value is None else "0" if abs(value) < _NOTHING else f"{value:.{digits}g}"
 
 
 def is_true(cell: str | None) -> bool:

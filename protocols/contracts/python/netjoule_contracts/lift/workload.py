@@ -23,8 +23,8 @@ _NULL = "null"
 
 
 def is_older(workload: Mapping[str, Any]) -> bool:
-    """Whether it is one of schema 1."""
-    return workload.get("schema_version") == 1
+    """Whether it is one of schema 1; one with `factors` is newer and says a wrong number."""
+    return workload.get("schema_version") == 1 and "factors" not in workload
 
 
 def newest_campaign(campaign: Mapping[str, Any]) -> Mapping[str, Any]:
