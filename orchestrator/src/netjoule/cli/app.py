@@ -99,7 +99,7 @@ def _root(
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """What does a megabit cost, in joules, over UDP, DCCP, TCP and QUIC?
+    """What does a megabit cost, in joules, over UDP, DCCP, TCP and QUIC? And any program?
 
     Start with: netjoule demo
     """
