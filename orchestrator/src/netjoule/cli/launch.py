@@ -347,7 +347,8 @@ def _run(campaign: Campaign, output: Output) -> int:
             outcome = runner.run_campaign(campaign, sink)
         except RunFailed as error:
             rows = campaign.rows()
-            if error.code in {row.reason for row in rows} and all(row.status != "valid" for row in rows):
+            failed = {row.reason for row in rows if row.status == "invalid"}
+            if error.code in failed and all(row.status != "valid" for row in rows):
                 # Given up since its work always failed: there is nothing but invalid data.
                 raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error
             raise

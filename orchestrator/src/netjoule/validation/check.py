@@ -264,7 +264,7 @@ def _runs(
         # What each folder says of itself is held to its contracts; where the plan is readable, to it as well.
         for folder in folders:
             if settled or (folder / "run.json").exists():
-                yield from check(folder.name, None)
+                yield from check(folder.name, None, load=asked.load if asked else None)
         return
     planned = {row.run_id: row for row in rows}
     for folder in folders:

@@ -82,7 +82,8 @@ def check_run(
         yield from _events(f"{base}/events.csv", folder / "events.csv")
     if run.get("status") == "failed":
         return
-    documents = yield from _documents(base, folder, run, row)
+    named = lift.load_of(run) if run else row.load if row else load.name if load else ""
+    documents = yield from _documents(base, folder, run, named)
     arrived = yield from _intervals(f"{base}/intervals.csv", folder / "intervals.csv", run)
     if run and load is not None and asked is not None:
         of_run = lift.lifted_run(run, list(documents.values()), arrived) | {"reasons": run["reasons"]}
@@ -191,10 +192,9 @@ def _events(file: str, path: Path) -> Iterator[Defect]:
 
 
 def _documents(
-    base: str, folder: Path, run: Document, row: PlanRow | None
+    base: str, folder: Path, run: Document, load: str
 ) -> Generator[Defect, None, dict[int, dict[str, Any]]]:
-    """Defects of what the load keeps of each part of its run; the documents by the parts' numbers."""
-    load = lift.load_of(run) if run else row.load if row is not None else ""
+    """Defects of what the load keeps of each part of its run; those by the parts' numbers."""
     contract = contracts.loads().get(load, {}).get("document")
     found: dict[int, dict[str, Any]] = {}
     for number, part in enumerate(lift.parts_of(run) if run else ["1"], start=1):
