@@ -202,7 +202,7 @@ def per_message(campaign: Path, run_id: str) -> tuple[float, float]:
 
 def test_tcp_costs_more_frames_and_air_than_udp_in_this_model(measured: Path) -> None:
     runs = {
-        (t, json.loads((measured / "runs" / r / "run.json").read_text())["offered_rate_mbps"]): r
+        (t, json.loads((measured / "runs" / r / "run.json").read_text())["factors"]["offered_rate_mbps"]): r
         for t in ("udp", "tcp")
         for r in runs_of(measured, t)
     }
