@@ -146,4 +146,4 @@ def test_a_campaign_compares_two_paths(tmp_path: Path) -> None:
     assert all(2.5 < delay_ms < 12 for delay_ms in delays_ms["near"]), delays_ms
     assert all(20 < delay_ms < 30 for delay_ms in delays_ms["far"]), delays_ms
     assert netjoule("analyse", str(files.out)).returncode == 0
-    assert {row["path"] for row in table(files.out / "tables" / "ea_summary.csv")} == {"near", "far"}
+    assert {row["path"] for row in table(files.out / "tables" / "energy_summary.csv")} == {"near", "far"}
