@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netjoule_contracts
-from netjoule_energy import repeats_needed
 from netjoule_energy.campaign.files import read_states
 from netjoule_energy.power.readings import ENERGY_COUNTER, INSTANTANEOUS, Readings, mean_power
 from netjoule_energy.power.until_done import RadioStates, straddle_half_widths_w, tail_of
@@ -134,17 +133,6 @@ def test_states_are_read_from_the_log_of_a_radio_that_tells_them(tmp_path: Any) 
     assert found is not None
     assert list(found.t_s) == [0.5, 2.0, 2.5]
     assert list(found.idle) == [False, False, True]
-
-
-# --- repeats ---------------------------------------------------------------------------------------
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.floats(1e-4, 100.0), st.floats(1e-3, 1.0))
-def test_work_is_repeated_until_it_has_twenty_updates_and_no_longer(work_s: float, update_s: float) -> None:
-    repeats = repeats_needed(work_s, update_s)
-    assert repeats * work_s >= 20 * update_s * (1 - 1e-9)
-    assert repeats == 1 or (repeats - 1) * work_s < 20 * update_s
 
 
 # --- results ---------------------------------------------------------------------------------------

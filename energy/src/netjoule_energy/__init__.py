@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from netjoule_energy.campaign.files import Campaign, CampaignError, read_campaign
     from netjoule_energy.campaign.lags import align_campaign
     from netjoule_energy.power.alignment import BARKER_13, Alignment, Pulse, bit_length_s, find_lag
-    from netjoule_energy.power.until_done import repeats_needed
     from netjoule_energy.run.parts import jain_index
     from netjoule_energy.run.result import GREATEST_FLOOR_RATIO
 
@@ -30,7 +29,6 @@ _HOMES = {
     "campaign.files": ("Campaign", "CampaignError", "read_campaign"),
     "campaign.lags": ("align_campaign",),
     "power.alignment": ("BARKER_13", "Alignment", "Pulse", "bit_length_s", "find_lag"),
-    "power.until_done": ("repeats_needed",),
     "run.parts": ("jain_index",),
     "run.result": ("GREATEST_FLOOR_RATIO",),
 }

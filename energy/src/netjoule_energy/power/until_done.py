@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows until done: readings on an edge, the tail behind the work, how often short work is repeated.
+"""Windows until done: readings on an edge, the tail behind the work, how many updates it wants.
 
 All of the work lies in such a window, and its energy is the integral of P - P_I from the first request to
 the end of the last. A reading that lies on an edge is shared by time, as if power had been constant in it.
@@ -7,7 +7,6 @@ the end of the last. A reading that lies on an edge is shared by time, as if pow
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +18,6 @@ from netjoule_energy.power.windows import FloatArray, Window
 LEAST_UPDATES = 20
 """Work shorter than so many updates of the meter is repeated back to back inside one window."""
 _TOUCH_S = 1e-9
-
-
-def repeats_needed(work_s: float, update_interval_s: float) -> int:
-    """Return how often work of such a length is done in one window, so that it has 20 meter updates."""
-    return max(1, math.ceil(LEAST_UPDATES * update_interval_s / work_s - 1e-9))
 
 
 def updates_in(window: Window, update_interval_s: float) -> int:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from netjoule.design.timeline import MeterPace
 
 
+_TAIL_S = 0.2
 _FACTOR = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
@@ -124,7 +125,7 @@ def document(
             **typed.guards(meters),
             "warm_up_s": round(max(0.5, least_warm_up_s(meters)), 3),
             "measure_s": time_s,
-            "tail_s": typed.LEAST_TAIL_S,
+            "tail_s": _TAIL_S,
         },
         "seed": seed,
     }

@@ -19,7 +19,6 @@ Testbed = Annotated[Path | None, typer.Option("--testbed", metavar="FILE", help=
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="New folder [default: in results].")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
 
-LEAST_TAIL_S = 0.2
 _LEAST_IDLE_S = 1.0
 _SETTLE_S = 0.1
 

@@ -18,7 +18,7 @@ from netjoule.core import programs
 from netjoule.core.errors import HostLacks, RunFailed, UsageError
 from netjoule.hosts.host import Host, Process, ProcessEnded, how_it_ended
 from netjoule.loads.command import timed_command
-from netjoule.loads.command.session import CommandSession
+from netjoule.loads.command.session import KEPT_LINES, CommandSession
 from netjoule.loads.command.settings import Settings, complete
 from netjoule.topology.topology import EMULATED, Topology
 from netjoule.workload.load import Condition, Event, Kept, LoadSession, Place, Unreachable
@@ -28,7 +28,6 @@ READY_TIMEOUT_S = 15.0
 SERVER_READY_TIMEOUT_S = 60.0
 KEPT_STDOUT_BYTES = 2**20
 _MORE_WARM_UPS = 8
-_KEPT_LINES = 5
 
 
 class CommandLoad:
@@ -228,7 +227,7 @@ class _Server:
         # By env: a lab's host knows programs by their names alone, and looks for those of a campaign first.
         process = await host.start(["env", "--", *argv], name="the server program", env=environment)
         try:
-            said: deque[str] = deque(maxlen=_KEPT_LINES)
+            said: deque[str] = deque(maxlen=KEPT_LINES)
             async with asyncio.timeout(SERVER_READY_TIMEOUT_S):
                 while ready is not None:
                     line = await process.next_line()

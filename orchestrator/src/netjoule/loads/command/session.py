@@ -13,7 +13,7 @@ from netjoule.loads.command.settings import Settings, Work
 from netjoule.workload.load import Document, Event, HostTime, Outcome, Part
 
 _GRACE_S = 10.0
-_KEPT_LINES = 5
+KEPT_LINES = 5
 _LINE_LENGTH = 200
 _PRINTED = ("stdout", "stdout_cut", "stderr")
 
@@ -133,7 +133,7 @@ def _last_lines(run: Mapping[str, Any]) -> str:
 
 def _lines(run: Mapping[str, Any]) -> list[str]:
     lines = [line.strip() for line in (*run["stdout"].splitlines(), *run["stderr"].splitlines())]
-    return [line[:_LINE_LENGTH] for line in lines if line][-_KEPT_LINES:]
+    return [line[:_LINE_LENGTH] for line in lines if line][-KEPT_LINES:]
 
 
 def document_of(event: Mapping[str, Any], host: str) -> dict[str, Any]:
