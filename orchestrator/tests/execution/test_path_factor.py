@@ -47,9 +47,14 @@ def flows(name: str = "path", values: object = ("near", "far"), arm: str = "tran
 
 def test_a_path_is_a_preset_parameters_or_elements_and_the_testbeds_own_in_what_it_leaves_open() -> None:
     where = with_presets().document
-    assert path_elements(where, "far") == [{"loss_ratio": 0.01, "delay_ms": 20, "rate_mbps": 50}]
-    assert path_elements(where, {"loss_ratio": 0}) == [{"loss_ratio": 0, "delay_ms": 1}]
-    assert path_elements(where, {"elements": ["dsl", "core"]}) == [ELEMENTS["dsl"], ELEMENTS["core"]]
+
+    def elements(value: object) -> list[dict[str, object]]:
+        return path_elements(where, "server", value)
+
+    assert elements("far") == [{"loss_ratio": 0.01, "delay_ms": 20, "rate_mbps": 50}]
+    assert elements({"loss_ratio": 0}) == [{"loss_ratio": 0, "delay_ms": 1}]
+    assert elements({"elements": ["dsl", "core"]}) == [ELEMENTS["dsl"], ELEMENTS["core"]]
+    assert elements(None) == [{"loss_ratio": 0.01, "delay_ms": 1}]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +63,7 @@ def test_a_path_is_a_preset_parameters_or_elements_and_the_testbeds_own_in_what_
         ("path", ["fra"], "has no preset 'fra' of path, did you mean 'far'"),
         ("path", [{"elements": ["dls"]}], "no element of the testbed is called 'dls'; elements: core, dsl"),
         ("path", [{"elements": ["dsl"], "rtt_ms": 3}], "give one or the other"),
-        ("path.uplink", ["near"], "testbed fake has one path"),
+        ("path.uplink", ["near"], "fake has no path that is called path.uplink"),
         ("access", ["lte"], "a testbed of kind emulated cannot set access"),
     ],
 )
@@ -92,6 +97,22 @@ def test_a_topology_with_a_wrong_path_is_refused(change: dict[str, object], fiel
         Topology.from_document(topology().document | change, where="t")
     assert caught.value.where.endswith(f"field {field}")
     assert words in caught.value.what
+
+
+def test_each_of_several_paths_is_a_factor_that_is_called_by_its_host() -> None:
+    document = with_presets().document
+    origin = {"roles": ["origin"], "test_addresses": {"ipv4": "10.77.0.8"}}
+    link = document["link"] | {"paths": {"origin": {"elements": ["core"]}}}
+    several = document | {"hosts": document["hosts"] | {"origin": origin}, "link": link}
+    where = Topology.from_document(several, where="test")
+    check_workload(flows("path.origin", ["near", {"loss_ratio": 0.5}]), where)
+    assert path_elements(several, "origin", {"loss_ratio": 0.5}) == [{"loss_ratio": 0.5, "delay_ms": 1}]
+    with pytest.raises(UsageError) as caught:
+        check_workload(flows(), where)
+    assert caught.value.next_step == "name path.server or path.origin"
+    with pytest.raises(UsageError) as caught:
+        Topology.from_document(several | {"link": link | {"paths": {"orgin": {"rtt_ms": 5}}}}, where="t")
+    assert caught.value.what == "no host behind the access point is called 'orgin'; hosts: server, origin"
 
 
 @pytest.mark.parametrize("arm", ["transport", "path"])

@@ -354,5 +354,5 @@ def test_a_lab_with_two_clients_needs_both_hosts() -> None:
     where = Topology(
         name="two", kind="lab", hosts=hosts, link={}, meters=(), document=document | {"hosts": hosts}
     )
-    assert needed_hosts(where) == ["client", "server"]
-    assert needed_hosts(where, 2) == ["client", "tablet", "server"]
+    assert needed_hosts(where, {"client": 1, "server": 1}) == ["client", "server"]
+    assert needed_hosts(where, {"client": 2, "server": 1}) == ["client", "tablet", "server"]

@@ -2,6 +2,11 @@
 """What the emulated testbed writes for its parts fits their contracts."""
 
 import asyncio
+import copy
+import json
+import os
+import subprocess
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -16,7 +21,7 @@ from netjoule.loads import load_of
 from netjoule.loads.flow import limits
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.store.session import Session
-from netjoule.testbeds.emulated.config import check_control, clients, link_config, meter_config, server
+from netjoule.testbeds.emulated.config import check_control, clients, link_config, meter_config, wired
 from netjoule.testbeds.emulated.testbed import EmulatedTestbed, open_emulated
 from netjoule.testbeds.supervision import all_or_none
 from netjoule.topology.topology import Topology
@@ -31,7 +36,7 @@ def test_link_config_fits_its_contract() -> None:
     assert station["name"] == "client"
     assert station["netns"] == "/run/netns/client"
     assert station["addresses"] == ["10.77.0.2/24", "fd77::2/64"]
-    assert document["wired"]["addresses"] == ["10.77.0.1/24", "fd77::1/64"]
+    assert document["wired"][0]["addresses"] == ["10.77.0.1/24", "fd77::1/64"]
     assert (document["preset"], document["seed"]) == ("ideal-216", 3)
 
 
@@ -43,15 +48,14 @@ def test_link_overrides_and_path_go_where_the_link_reads_them() -> None:
     contracts.validate("link_config", document)
     assert document["io"] == "packet"
     assert document["overrides"] == {"mcs": 7, "streams": 1}
-    assert document["stations"][0]["mtu"] == document["wired"]["mtu"] == 1400
-    assert document["wired"]["delay_ms"] == 5
-    assert "rate_mbps" not in document["wired"]  # 0 in a topology means unlimited
+    assert document["stations"][0]["mtu"] == document["wired"][0]["mtu"] == 1400
+    assert document["wired"][0]["elements"] == [{"delay_ms": 5, "rate_mbps": 0}]
 
 
 def test_a_limited_path_keeps_its_rate() -> None:
     document = link_config(topology(wired={"rate_mbps": 20.5, "loss_ratio": 0.01}), Path("/run/x"))
     contracts.validate("link_config", document)
-    assert (document["wired"]["rate_mbps"], document["wired"]["loss_ratio"]) == (20.5, 0.01)
+    assert document["wired"][0]["elements"] == [{"rate_mbps": 20.5, "loss_ratio": 0.01}]
 
 
 def test_a_place_tells_where_its_hosts_are_on_the_test_network(tmp_path: Path) -> None:
@@ -66,12 +70,12 @@ def test_a_place_tells_where_its_hosts_are_on_the_test_network(tmp_path: Path) -
 
 def test_control_addresses_come_from_the_topology_or_are_the_usual_ones() -> None:
     where = topology()
-    assert server(where).control_ipv4 == "10.79.0.1"
+    assert wired(where)[0].control_ipv4 == "10.79.0.1"
     where.hosts["server"]["control_address"] = "192.168.7.1"
-    assert server(where).control_ipv4 == "192.168.7.1"
+    assert wired(where)[0].control_ipv4 == "192.168.7.1"
     where.hosts["server"]["control_address"] = "rack.example"
     with raises(UsageError):
-        server(where)
+        wired(where)
 
 
 def test_a_control_address_on_the_test_network_is_refused() -> None:
@@ -167,7 +171,7 @@ def test_every_client_is_a_station_in_a_namespace_of_its_own() -> None:
         ("laptop", "/run/netns/client", "10.77.0.2/24"),
         ("tablet", "/run/netns/client-2", "10.77.0.3/24"),
     ]
-    assert document["wired"]["netns"] == "/run/netns/server"
+    assert document["wired"][0]["netns"] == "/run/netns/server"
 
 
 def test_further_clients_have_control_addresses_without_the_topologys_help() -> None:
@@ -175,7 +179,7 @@ def test_further_clients_have_control_addresses_without_the_topologys_help() -> 
     for host in where.hosts.values():
         host.pop("control_address", None)
     check_control(where)
-    spots = [server(where), *clients(where)]
+    spots = [*wired(where), *clients(where)]
     assert [spot.control_ipv4 for spot in spots] == ["10.79.0.1", "10.79.0.2", "10.79.0.3"]
     assert [spot.control_ipv6 for spot in spots] == ["fd79::1", "fd79::2", "fd79::3"]
 
@@ -224,3 +228,67 @@ def test_a_device_model_counts_the_air_and_cpu_time_of_the_client_it_is_on(tmp_p
         ("laptop", "/run/netns/client", str(campaign.devices_dir / "laptop-cpu.ndjson")),
         ("tablet", "/run/netns/client-2", str(campaign.devices_dir / "tablet-cpu.ndjson")),
     ]
+
+
+# --- several hosts behind the access point ---------------------------------------------------------
+
+
+def several_hosts() -> Topology:
+    document = copy.deepcopy(topology(wired={"delay_ms": 1}).document)
+    hosts = {"dsl-proxy": "proxy", "origin-a": "origin", "origin-b": "origin"}
+    document["hosts"] = {
+        name: {"roles": [role], "test_addresses": {"ipv4": f"10.77.0.{number}"}}
+        for number, (name, role) in enumerate(hosts.items(), 11)
+    } | document["hosts"]
+    document["elements"] = {"core": {"delay_ms": 10}, "dsl": {"delay_ms": 5}}
+    document["presets"] = {"path": {"far": {"rtt_ms": 120}}}
+    document["link"]["paths"] = {"origin-a": {"rtt_ms": 40}, "origin-b": {"elements": ["core", "dsl"]}}
+    return Topology.from_document(document, where="test")
+
+
+def test_every_host_behind_the_access_point_is_at_the_end_of_a_path_of_its_own() -> None:
+    document = link_config(several_hosts(), Path("/run/x/link.sock"))
+    contracts.validate("link_config", document)
+    assert [(host["name"], host["netns"], host["elements"]) for host in document["wired"]] == [
+        ("server", "/run/netns/server", [{"delay_ms": 1}]),
+        ("dsl-proxy", "/run/netns/proxy", [{"delay_ms": 1}]),
+        ("origin-a", "/run/netns/origin", [{"delay_ms": 20}]),
+        ("origin-b", "/run/netns/origin-2", [{"delay_ms": 10}, {"delay_ms": 5}]),
+    ]
+    addresses = [spot.control_ipv4 for spot in wired(several_hosts())]
+    assert addresses == ["10.79.0.1", "10.79.0.3", "10.79.0.4", "10.79.0.5"]
+
+
+@pytest.mark.netns
+def test_hosts_of_every_role_are_up_and_one_path_changes_without_the_others(tmp_path: Path) -> None:
+    where = tmp_path / "topology.json"
+    where.write_text(json.dumps(several_hosts().document))
+    script = [sys.executable, str(Path(__file__).parent / "several_hosts.py")]
+    done = subprocess.run(
+        [*script, str(where), str(tmp_path / "c")],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["roles"] == {
+        "client": ["client"],
+        "server": ["server"],
+        "proxy": ["dsl-proxy"],
+        "origin": ["origin-a", "origin-b"],
+        "dns": [],
+        "router": [],
+    }
+    assert told["in_force"]["path.origin-a"]["elements"][0]["delay_ms"] == 60
+    paths_ms = {"server": 2, "dsl-proxy": 2, "origin-a": 40, "origin-b": 30}
+    for name, rtt_ms in told["before_ms"].items():
+        ends = name.split(" ")
+        least_ms = sum(paths_ms.get(end, 0) for end in ends)
+        assert least_ms <= rtt_ms < least_ms + 35, (name, rtt_ms)
+    for name, rtt_ms in told["after_ms"].items():
+        more_ms = 80 if "origin-a" in name else 0
+        assert rtt_ms == pytest.approx(told["before_ms"][name] + more_ms, abs=35), name
+    assert set(told["control_ms"]) == set(told["before_ms"])
+    assert max(told["control_ms"].values()) < 20, "control traffic takes no path under test"

@@ -68,7 +68,12 @@ def test_schema_requires_its_version(path: Path) -> None:
     if path.name == "device_stream.schema.json" or document.get("x-stream-line") or document.get("x-part-of"):
         return  # a line of a stream or a part of a document, versioned by the first line or the whole
     assert "schema_version" in document["required"], path.name
-    newest = {"run.schema.json": 2, "result.schema.json": 2, "workload.schema.json": 2}
+    newest = {
+        "run.schema.json": 2,
+        "result.schema.json": 2,
+        "workload.schema.json": 2,
+        "link_config.schema.json": 2,
+    }
     assert document["properties"]["schema_version"].get("const") == newest.get(path.name, 1), path.name
 
 

@@ -153,7 +153,10 @@ impl End {
         match socket.send_with_flags(&self.preface, libc::MSG_NOSIGNAL) {
             Ok(_) => Ok(Phase::Asking),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Phase::Connecting),
-            Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(Phase::Connecting),
+            // Linux says EPIPE while the handshake is under way; one that failed has left an error at the socket.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTCONN | libc::EPIPE)) => {
+                Ok(Phase::Connecting)
+            }
             Err(error) => Err(refused(remote, &error)),
         }
     }

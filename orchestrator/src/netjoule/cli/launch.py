@@ -100,6 +100,7 @@ def fitting(inputs: Inputs) -> Inputs:
     limits.check_workload(inputs.workload, inputs.topology)
     load = load_of(inputs.workload, inputs.topology)
     load.require_fit()
+    inputs.topology.first_hosts(load.hosts)
     load.require()
     if inputs.topology.kind == topology.EMULATED:
         config.check_control(inputs.topology)
@@ -252,7 +253,7 @@ def _hosts_of(
     from netjoule.testbeds.lab import hold, reach
 
     owner = hold.campaign_owner(path, created, seed)
-    return hold.held(of, reach.needed_hosts(of, load.hosts["client"]), owner, all_needed=True)
+    return hold.held(of, reach.needed_hosts(of, load.hosts), owner, all_needed=True)
 
 
 def _require_as_recorded(campaign: Campaign, output: Output, *, trust_vars: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import netjoule_contracts as contracts
 from netjoule.core.errors import UsageError
 from netjoule.design.run_table import require_few_runs
-from netjoule.topology.paths import parameters
+from netjoule.topology.paths import parameters, path_host
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload, of_testbed
 
@@ -46,10 +46,8 @@ def _check_of_testbed(workload: Workload, topology: Topology, name: str, values:
             where=where,
             next_step=f"use one of kind {kinds}" if kinds else "leave it out: none can yet",
         )
-    if name != entry["name"]:
-        raise UsageError(
-            f"testbed {topology.name} has one {entry['name']}", where=where, next_step="name it so"
-        )
+    if "names" in entry:
+        path_host(topology.document, name, where)
     if name == workload.arm and not entry.get("while_up", True):
         raise UsageError(
             f"{name} cannot be the arm: a testbed that is up cannot change it between two runs",

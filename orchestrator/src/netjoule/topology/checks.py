@@ -10,6 +10,7 @@ from typing import Any
 
 from netjoule.core import secrets
 from netjoule.core.yamlfile import Document
+from netjoule.topology.hosts import WIRED_ROLES
 from netjoule.topology.lab import check_lab
 from netjoule.topology.network import check_emulated_addresses
 from netjoule.topology.paths import check_paths
@@ -79,7 +80,7 @@ def _check_roles(document: Document) -> None:
     if document.value["kind"] == IMPORTED:
         return  # where its hosts were reached is not known
     for name, host in hosts.items():
-        if {"client", "server"} & set(host["roles"]) and not host.get("test_addresses"):
+        if {"client", *WIRED_ROLES} & set(host["roles"]) and not host.get("test_addresses"):
             raise document.refuse(
                 ("hosts", name), "the field 'test_addresses' is missing", "add ipv4 and ipv6"
             )

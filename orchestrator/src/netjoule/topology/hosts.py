@@ -10,7 +10,10 @@ from typing import Any
 
 Interface = IPv4Interface | IPv6Interface
 
+WIRED_ROLES = ("server", "proxy", "origin", "dns", "router")
+"""Of hosts behind the access point."""
 ROLES = ("client", "access_point", "server", "meter_host", "observer", "controller")
+"""That are provisioned: the groups of Ansible's inventory."""
 PREFIX_LENGTHS = {"ipv4": 24, "ipv6": 64}  # of a test address that does not tell its own
 
 
@@ -121,6 +124,12 @@ def described(name: str, host: Mapping[str, Any]) -> TopologyHost:
         wired=Wired(**_placed(wired, () if radio else own)) if wired else None,
         routes=tuple(Route(**route) for route in host.get("routes", ())),
     )
+
+
+def wired_hosts(hosts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the hosts behind the access point, the first server first."""
+    found = [name for name, host in hosts.items() if set(WIRED_ROLES) & set(host["roles"])]
+    return tuple(sorted(found, key=lambda name: "server" not in hosts[name]["roles"]))
 
 
 def with_prefix(address: str, family: str) -> str:

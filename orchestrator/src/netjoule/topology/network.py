@@ -18,13 +18,13 @@ from typing import Any
 
 from netjoule.core.safe_text import escaped
 from netjoule.core.yamlfile import Document
-from netjoule.topology.hosts import Interface, with_prefix
+from netjoule.topology.hosts import WIRED_ROLES, Interface, wired_hosts, with_prefix
 
 Place = tuple[str | int, ...]
 _VERSIONS = {"ipv4": 4, "ipv6": 6}
 _ENDS = ("client", "server")
 MOST_STATIONS = 32
-"""Stations that netjoule-link takes."""
+"""Stations that netjoule-link takes, and hosts behind its access point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +37,25 @@ class Given:
 
 
 def check_emulated_addresses(document: Document) -> None:
-    """Clients and server of an emulated link: a host each, each address valid, once, and on one network."""
+    """Ends of an emulated link: a host each, each address valid, once, and on one network."""
     hosts: dict[str, Any] = document.value["hosts"]
     clients = [name for name, host in hosts.items() if "client" in host["roles"]]
-    server = next(name for name, host in hosts.items() if "server" in host["roles"])
-    if server in clients:
+    wired = wired_hosts(hosts)
+    for name in set(wired) & set(clients):
+        other = next(role for role in hosts[name]["roles"] if role in WIRED_ROLES)
         raise document.refuse(
-            ("hosts", server, "roles"), "client and server are one host", "use a host for each"
+            ("hosts", name, "roles"), f"client and {other} are one host", "use a host for each"
         )
-    if len(clients) > MOST_STATIONS:
-        raise document.refuse(
-            ("hosts", clients[MOST_STATIONS], "roles"),
-            f"{len(clients)} hosts have the role client; the emulated link takes {MOST_STATIONS} stations",
-            "take the role from some",
-        )
-    ends = [*clients, server]
+    for names, what in ((clients, "the role client"), (wired, "a role behind the access point")):
+        if len(names) > MOST_STATIONS:
+            raise document.refuse(
+                ("hosts", names[MOST_STATIONS], "roles"),
+                f"{len(names)} hosts have {what}; the emulated link takes {MOST_STATIONS}",
+                "take the role from some",
+            )
     for family in _VERSIONS:
         seen: list[Given] = []
-        for name in ends:
+        for name in (*clients, *wired):
             for given in _test_addresses(document, name):
                 if given.place[-1] != family:
                     continue

@@ -8,6 +8,7 @@ from typing import Any
 
 from netjoule.core.errors import UsageError, did_you_mean
 from netjoule.core.yamlfile import Document
+from netjoule.topology.hosts import wired_hosts
 
 
 def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str = "") -> Mapping[str, Any]:
@@ -22,7 +23,7 @@ def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str 
     Raises:
         UsageError: when the topology does not have that preset or an element of it.
     """
-    presets = topology.get("presets", {}).get(factor, {})
+    presets = topology.get("presets", {}).get(factor.partition(".")[0], {})
     if not isinstance(value, Mapping) and value not in presets:
         raise UsageError(
             f"{topology['name']} has no preset '{value}' of {factor}{did_you_mean(str(value), presets)}",
@@ -35,18 +36,42 @@ def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str 
     return found
 
 
-def path_elements(topology: Mapping[str, Any], value: Any) -> list[dict[str, Any]]:
-    """Elements of the path that a value of the factor asks for, in order from the access point.
+def path_host(topology: Mapping[str, Any], factor: str, where: str = "") -> str:
+    """The host at the end of the path that a factor names: `path`, or `path.HOST` where there are several.
+
+    Raises:
+        UsageError: when no path is called so.
+    """
+    hosts = wired_hosts(topology["hosts"])
+    names = {f"path.{host}": host for host in hosts} if len(hosts) > 1 else {"path": hosts[0]}
+    if factor not in names:
+        raise UsageError(
+            f"{topology['name']} has no path that is called {factor}",
+            where=where,
+            next_step=f"name {' or '.join(names)}",
+        )
+    return names[factor]
+
+
+def path_elements(topology: Mapping[str, Any], host: str, value: Any = None) -> list[dict[str, Any]]:
+    """Elements of the path to a host, in order from the access point.
+
+    Args:
+        topology: its document.
+        host: behind the access point.
+        value: of the factor that asks for it; None for the testbed's own.
 
     Raises:
         UsageError: as `parameters`.
     """
-    told = dict(parameters(topology, "path", value))
+    own = topology["link"].get("paths", {}).get(host, {})
+    told = own if value is None else parameters(topology, "path", value)
     if "elements" in told:
         return [topology["elements"][name] for name in told["elements"]]
-    if "rtt_ms" in told:
-        told["delay_ms"] = told.pop("rtt_ms") / 2
-    return [topology["link"].get("wired", {}) | told]
+    element = {name: one for name, one in (own | told).items() if name != "elements"}
+    if "rtt_ms" in element:
+        element["delay_ms"] = element.pop("rtt_ms") / 2
+    return [topology["link"].get("wired", {}) | element]
 
 
 def check_paths(document: Document) -> None:
@@ -55,10 +80,16 @@ def check_paths(document: Document) -> None:
     Raises:
         UsageError: naming file, line and field of the first fault.
     """
-    elements = document.value.get("elements", {})
-    for name, path in document.value.get("presets", {}).get("path", {}).items():
-        if (fault := _fault(path, elements)) is not None:
-            raise document.refuse(("presets", "path", name), fault)
+    value = document.value
+    hosts = wired_hosts(value["hosts"])
+    for host in value.get("link", {}).get("paths", {}):
+        if host not in hosts:
+            what = f"no host behind the access point is called '{host}'; hosts: {', '.join(hosts)}"
+            raise document.refuse(("link", "paths", host), what)
+    for place in (("link", "paths"), ("presets", "path")):
+        for name, path in value.get(place[0], {}).get(place[1], {}).items():
+            if (fault := _fault(path, value.get("elements", {}))) is not None:
+                raise document.refuse((*place, name), fault)
 
 
 def _fault(path: Mapping[str, Any], elements: Mapping[str, Any]) -> str | None:

@@ -6,7 +6,7 @@ Secrets stay references here; ``netjoule.core.secrets`` resolves them where they
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -147,13 +147,30 @@ class Topology:
         """Names of all hosts that have a role, in the document's order."""
         return tuple(name for name, host in self.hosts.items() if role in host["roles"])
 
+    def first_hosts(self, roles: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+        """Names of the first hosts of each role, as many as are asked for.
+
+        Raises:
+            UsageError: when there are fewer.
+        """
+        for role, most in roles.items():
+            there = self.hosts_with(role)
+            if len(there) < most:
+                raise UsageError(
+                    f"hosts with the role {role}: {most} needed, {len(there)} there",
+                    where=f"topology {self.name}, field hosts",
+                    next_step=f"give more hosts the role {role}",
+                )
+        return {role: self.hosts_with(role)[:most] for role, most in roles.items()}
+
     def ends(self, clients: int) -> tuple[str, ...]:
         """Names of the hosts that flows run between: the first clients, then the server; each once.
 
         Raises:
-            UsageError: when there is no server.
+            UsageError: when there are fewer.
         """
-        return tuple(dict.fromkeys((*self.hosts_with("client")[:clients], self.host_with("server"))))
+        found = self.first_hosts({"client": clients, "server": 1})
+        return tuple(dict.fromkeys((*found["client"], *found["server"])))
 
     def host(self, name: str) -> TopologyHost:
         """A host with defaults filled in and addresses with their prefix length."""

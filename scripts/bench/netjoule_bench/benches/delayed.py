@@ -52,10 +52,10 @@ def _config(folder: str, delay_ms: float) -> dict[str, Any]:
         return {"netns": f"/run/netns/{name}", "ifname": interface, "addresses": [_ADDRESSES[name]]}
 
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "preset": "ideal-216",
         "seed": 1,
         "stats_socket": f"{folder}/link.sock",
         "stations": [{"name": "client", **end("station", "wlan0")}],
-        "wired": {**end("far", "eth0"), "delay_ms": delay_ms},
+        "wired": [{"name": "far", **end("far", "eth0"), "elements": [{"delay_ms": delay_ms}]}],
     }

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use crate::airtime::{self, SIFS_NS};
 use crate::contention::Contender;
-use crate::path::Path;
+use crate::path::Paths;
 use crate::port::Port;
 use crate::rng::Rng;
 use crate::station::{Item, Ppdu, Station, StationParams};
@@ -31,7 +31,7 @@ pub struct Departure<P> {
     pub packet: P,
 }
 
-/// Packets dropped by the wired path since the start.
+/// Packets dropped by a wired path since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WiredDrops {
     /// Random loss.
@@ -61,8 +61,8 @@ enum Medium {
 enum Event {
     PpduEnd(usize),
     Idle,
-    WiredUp,
-    WiredDown,
+    Up(usize),
+    Down(usize),
     Access,
 }
 
@@ -79,21 +79,20 @@ pub struct Model<P> {
     idle_since_ns: u64,
     senders: Vec<usize>,
     errors: Rng,
-    wired_up: Path<P>,
-    wired_down: Path<P>,
-    wired_drops: WiredDrops,
+    paths: Vec<Paths<P>>,
+    drops: Vec<WiredDrops>,
     departures: VecDeque<Departure<P>>,
     collisions: u64,
     interval_start_ns: u64,
 }
 
 impl<P> Model<P> {
-    /// An idle link, `path` the elements of its wired path in order from the access point. The first statistics
-    /// interval is `[start_ns, first_end_ns)`.
+    /// An idle link, `paths[i]` the elements between the access point and the host [`Port::Wired`] i, in that order. The
+    /// first statistics interval is `[start_ns, first_end_ns)`.
     pub fn new(
         seed: u64,
         stations: Vec<StationParams>,
-        path: &[WiredParams],
+        paths: &[Vec<WiredParams>],
         start_ns: u64,
         first_end_ns: u64,
     ) -> Self {
@@ -110,9 +109,8 @@ impl<P> Model<P> {
             idle_since_ns: start_ns,
             senders: Vec::new(),
             errors: Rng::new(seed, 1),
-            wired_up: Path::new(seed, 2, path.iter().copied()),
-            wired_down: Path::new(seed, 3, path.iter().rev().copied()),
-            wired_drops: WiredDrops::default(),
+            paths: paths.iter().enumerate().map(|(index, path)| Paths::new(seed, index, path)).collect(),
+            drops: vec![WiredDrops::default(); paths.len()],
             departures: VecDeque::new(),
             collisions: 0,
             interval_start_ns: start_ns,
@@ -124,16 +122,16 @@ impl<P> Model<P> {
         let item = Item { packet, to, ip_bytes };
         match from {
             Port::Station(station) => self.push_air(now_ns, station, Direction::Tx, item),
-            Port::Wired => self.push_down(now_ns, item),
+            Port::Wired(host) => self.push_down(now_ns, host, item),
         }
     }
 
-    /// The wired path consists of other elements from now on; what is on its way enters them anew.
-    pub fn change_path(&mut self, now_ns: u64, path: &[WiredParams]) {
-        let up = self.wired_up.change(path.iter().copied());
-        let down = self.wired_down.change(path.iter().rev().copied());
-        up.into_iter().for_each(|item| self.push_up(now_ns, item));
-        down.into_iter().for_each(|item| self.push_down(now_ns, item));
+    /// The path of a host consists of other elements from now on; what is on its way enters them anew.
+    pub fn change_path(&mut self, now_ns: u64, host: usize, path: &[WiredParams]) {
+        let up = self.paths[host].up.change(path.iter().copied());
+        let down = self.paths[host].down.change(path.iter().rev().copied());
+        up.into_iter().for_each(|item| self.push_up(now_ns, host, item));
+        down.into_iter().for_each(|item| self.push_down(now_ns, host, item));
     }
 
     /// When the link next needs [`Self::advance`]; `None` while nothing is in it.
@@ -155,24 +153,24 @@ impl<P> Model<P> {
         match event {
             Event::PpduEnd(index) => self.end_ppdu(index),
             Event::Idle => self.fall_idle(),
-            Event::WiredUp => {
-                let moved = self.wired_up.step();
-                self.leave_wired_up(at_ns, moved);
+            Event::Up(host) => {
+                let moved = self.paths[host].up.step();
+                self.leave_up(at_ns, host, moved);
             }
-            Event::WiredDown => {
-                let moved = self.wired_down.step();
-                self.leave_wired_down(at_ns, moved);
+            Event::Down(host) => {
+                let moved = self.paths[host].down.step();
+                self.leave_down(at_ns, host, moved);
             }
             Event::Access => self.start_ppdus(at_ns, now_ns),
         }
     }
 
-    /// Packets from `from` that surely find a place in the queue for the air; for the wired end, where
+    /// Packets from `from` that surely find a place in the queue for the air; for a wired host, where
     /// the station is not known yet, in the fullest one.
     pub fn room(&self, from: Port) -> usize {
         match from {
             Port::Station(station) => self.stations[station].up.room(),
-            Port::Wired => self.stations.iter().map(|station| station.down.room()).min().unwrap_or(0),
+            Port::Wired(_) => self.stations.iter().map(|station| station.down.room()).min().unwrap_or(0),
         }
     }
 
@@ -185,8 +183,7 @@ impl<P> Model<P> {
     /// [`Self::next_event_ns`], but without waking only because the medium falls idle.
     pub fn next_wake_ns(&self) -> Option<u64> {
         let Medium::Answering = self.medium else { return self.next_event_ns() };
-        let wired = [self.wired_up.next_ns(), self.wired_down.next_ns()];
-        wired.into_iter().flatten().chain(self.next_access_ns()).min()
+        self.next_of_paths().map(|(at_ns, _)| at_ns).into_iter().chain(self.next_access_ns()).min()
     }
 
     /// True while a packet waits for the air or is on it.
@@ -211,9 +208,9 @@ impl<P> Model<P> {
         self.stations[station].book.total()
     }
 
-    /// Packets dropped by the wired path since the start.
-    pub fn wired_drops(&self) -> WiredDrops {
-        self.wired_drops
+    /// Packets dropped by the path of a host since the start.
+    pub fn wired_drops(&self, host: usize) -> WiredDrops {
+        self.drops[host]
     }
 
     /// Exchanges in which two or more nodes sent at once, since the start.
@@ -224,7 +221,7 @@ impl<P> Model<P> {
     /// Packets inside the link.
     pub fn held(&self) -> usize {
         let air: usize = self.stations.iter().map(|station| station.up.held() + station.down.held()).sum();
-        air + self.wired_up.held() + self.wired_down.held() + self.departures.len()
+        air + self.paths.iter().map(Paths::held).sum::<usize>() + self.departures.len()
     }
 
     fn next_event(&self) -> Option<(u64, Event)> {
@@ -239,10 +236,16 @@ impl<P> Model<P> {
         };
         let access =
             if self.is_busy() { None } else { self.next_access_ns().map(|at_ns| (at_ns, Event::Access)) };
-        let up = self.wired_up.next_ns().map(|at_ns| (at_ns, Event::WiredUp));
-        let down = self.wired_down.next_ns().map(|at_ns| (at_ns, Event::WiredDown));
         // Ties: the first of this list, so that a PPDU takes packets that come at its very start.
-        [medium, up, down, access].into_iter().flatten().min_by_key(|(at_ns, _)| *at_ns)
+        [medium, self.next_of_paths(), access].into_iter().flatten().min_by_key(|(at_ns, _)| *at_ns)
+    }
+
+    fn next_of_paths(&self) -> Option<(u64, Event)> {
+        let ups = self.paths.iter().enumerate().map(|(host, path)| (path.up.next_ns(), Event::Up(host)));
+        let downs =
+            self.paths.iter().enumerate().map(|(host, path)| (path.down.next_ns(), Event::Down(host)));
+        let due = ups.chain(downs).filter_map(|(at_ns, event)| Some((at_ns?, event)));
+        due.min_by_key(|(at_ns, _)| *at_ns)
     }
 
     fn next_access_ns(&self) -> Option<u64> {
@@ -339,33 +342,33 @@ impl<P> Model<P> {
         match (direction, item.to) {
             (Direction::Rx, to) => self.departures.push_back(Departure { at_ns, to, packet: item.packet }),
             (Direction::Tx, Port::Station(station)) => self.push_air(at_ns, station, Direction::Rx, item),
-            (Direction::Tx, Port::Wired) => self.push_up(at_ns, item),
+            (Direction::Tx, Port::Wired(host)) => self.push_up(at_ns, host, item),
         }
     }
 
-    fn push_up(&mut self, now_ns: u64, item: Item<P>) {
-        let moved = self.wired_up.push(now_ns, item);
-        self.leave_wired_up(now_ns, moved);
+    fn push_up(&mut self, now_ns: u64, host: usize, item: Item<P>) {
+        let moved = self.paths[host].up.push(now_ns, item);
+        self.leave_up(now_ns, host, moved);
     }
 
-    fn push_down(&mut self, now_ns: u64, item: Item<P>) {
-        let moved = self.wired_down.push(now_ns, item);
-        self.leave_wired_down(now_ns, moved);
+    fn push_down(&mut self, now_ns: u64, host: usize, item: Item<P>) {
+        let moved = self.paths[host].down.push(now_ns, item);
+        self.leave_down(now_ns, host, moved);
     }
 
-    fn leave_wired_up(&mut self, at_ns: u64, moved: Result<Option<Item<P>>, WiredDrop>) {
-        if let Some(item) = self.out_of_path(moved) {
+    fn leave_up(&mut self, at_ns: u64, host: usize, moved: Result<Option<Item<P>>, WiredDrop>) {
+        if let Some(item) = self.out_of_path(host, moved) {
             self.departures.push_back(Departure { at_ns, to: item.to, packet: item.packet });
         }
     }
 
-    fn leave_wired_down(&mut self, at_ns: u64, moved: Result<Option<Item<P>>, WiredDrop>) {
-        match self.out_of_path(moved) {
+    fn leave_down(&mut self, at_ns: u64, host: usize, moved: Result<Option<Item<P>>, WiredDrop>) {
+        match self.out_of_path(host, moved) {
             Some(item @ Item { to: Port::Station(station), .. }) => {
                 self.push_air(at_ns, station, Direction::Rx, item);
             }
             // From wired to wired: nothing to do on the air.
-            Some(item) => self.departures.push_back(Departure { at_ns, to: item.to, packet: item.packet }),
+            Some(item @ Item { to: Port::Wired(other), .. }) => self.push_up(at_ns, other, item),
             None => {}
         }
     }
@@ -375,11 +378,11 @@ impl<P> Model<P> {
     }
 
     /// What left the path, if anything did; drops are counted.
-    fn out_of_path(&mut self, moved: Result<Option<Item<P>>, WiredDrop>) -> Option<Item<P>> {
+    fn out_of_path(&mut self, host: usize, moved: Result<Option<Item<P>>, WiredDrop>) -> Option<Item<P>> {
         match moved {
             Ok(out) => return out,
-            Err(WiredDrop::Lost) => self.wired_drops.lost += 1,
-            Err(WiredDrop::Full) => self.wired_drops.full += 1,
+            Err(WiredDrop::Lost) => self.drops[host].lost += 1,
+            Err(WiredDrop::Full) => self.drops[host].full += 1,
         }
         None
     }

@@ -1,11 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What lies behind the access point? One direction of a path: elements, each of which hands its packets to the next.
+//! What lies between the access point and a host behind it? A path: elements, each of which hands its packets to the next.
 
 use crate::rng::Rng;
 use crate::station::Item;
 use crate::wired::{WiredDrop, WiredParams, WiredPath};
 
-/// One direction of the path.
+/// A path in both directions.
+#[derive(Debug)]
+pub(crate) struct Paths<P> {
+    /// From the access point to the host.
+    pub(crate) up: Path<P>,
+    /// From the host to the access point.
+    pub(crate) down: Path<P>,
+}
+
+impl<P> Paths<P> {
+    /// The empty path with number `index`; its chance is its own.
+    pub(crate) fn new(seed: u64, index: usize, elements: &[WiredParams]) -> Self {
+        let stream = (index as u64) << 48;
+        Self {
+            up: Path::new(seed, stream + 2, elements.iter().copied()),
+            down: Path::new(seed, stream + 3, elements.iter().rev().copied()),
+        }
+    }
+
+    /// Packets inside.
+    pub(crate) fn held(&self) -> usize {
+        self.up.held() + self.down.held()
+    }
+}
+
+/// One direction of a path.
 #[derive(Debug)]
 pub(crate) struct Path<P> {
     seed: u64,

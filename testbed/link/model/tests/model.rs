@@ -105,8 +105,8 @@ fn saturation_matches_the_computed_table() {
 #[test]
 fn the_access_point_saturates_like_a_station() {
     let link = Link::default();
-    let up = Rig::new(&link, 1).saturate(Port::Station(0), Port::Wired, 1470, 4 * S_NS);
-    let down = Rig::new(&link, 2).saturate(Port::Wired, Port::Station(0), 1470, 4 * S_NS);
+    let up = Rig::new(&link, 1).saturate(Port::Station(0), Port::Wired(0), 1470, 4 * S_NS);
+    let down = Rig::new(&link, 2).saturate(Port::Wired(0), Port::Station(0), 1470, 4 * S_NS);
     assert_within(down, up, 0.01, "downlink against uplink");
 }
 
@@ -165,7 +165,7 @@ fn the_retry_limit_leaves_a_residual_loss() {
 fn a_full_queue_drops_the_tail_and_keeps_order() {
     let link = Link { queue_packets: 50, ..Link::default() };
     let mut rig = Rig::new(&link, 1);
-    (0..200).for_each(|_| rig.send(0, Port::Station(0), Port::Wired, 1498));
+    (0..200).for_each(|_| rig.send(0, Port::Station(0), Port::Wired(0), 1498));
     rig.run_until(S_NS);
     assert_eq!(
         rig.delivered.iter().map(|departure| departure.packet).collect::<Vec<_>>(),
@@ -294,14 +294,14 @@ fn the_wired_path_delays_both_directions() {
     // Two elements are one with the delay of both.
     let path =
         vec![WiredParams { delay_ns: 2_000_000, ..wired }, WiredParams { delay_ns: 3_000_000, ..wired }];
-    let mut rig = Rig::new(&Link { path, ..Link::default() }, 1);
-    rig.send(0, Port::Station(0), Port::Wired, 92);
-    rig.send(0, Port::Wired, Port::Station(0), 92);
+    let mut rig = Rig::new(&Link { paths: vec![path], ..Link::default() }, 1);
+    rig.send(0, Port::Station(0), Port::Wired(0), 92);
+    rig.send(0, Port::Wired(0), Port::Station(0), 92);
     rig.run_until(S_NS);
     // Up: AIFS, PPDU, then the delay. Down: the delay, the next slot boundary, PPDU.
     let at_ns =
         |to| rig.delivered.iter().find(|departure| departure.to == to).map(|departure| departure.at_ns);
-    assert_eq!(at_ns(Port::Wired), Some(43_000 + 48_000 + 5_000_000));
+    assert_eq!(at_ns(Port::Wired(0)), Some(43_000 + 48_000 + 5_000_000));
     let down_ns = at_ns(Port::Station(0)).unwrap();
     assert!((5_048_000..5_048_000 + 9_000).contains(&down_ns), "{down_ns}");
 }
@@ -309,15 +309,35 @@ fn the_wired_path_delays_both_directions() {
 #[test]
 fn a_path_that_changes_takes_what_is_on_its_way_along_in_order() {
     let slow = WiredParams { delay_ns: 50_000_000, rate_mbps: None, loss_ratio: 0.0, queue_packets: 10 };
-    let mut rig = Rig::new(&Link { path: vec![slow, slow], ..Link::default() }, 1);
-    (0..3).for_each(|packet| rig.send(packet * 30_000_000, Port::Wired, Port::Station(0), 92));
+    let mut rig = Rig::new(&Link { paths: vec![vec![slow, slow]], ..Link::default() }, 1);
+    (0..3).for_each(|packet| rig.send(packet * 30_000_000, Port::Wired(0), Port::Station(0), 92));
     rig.run_until(60_000_000);
     assert_eq!((rig.delivered.len(), rig.model.held()), (0, 3));
-    rig.model.change_path(60_000_000, &[WiredParams { delay_ns: 5_000_000, ..slow }]);
+    rig.model.change_path(60_000_000, 0, &[WiredParams { delay_ns: 5_000_000, ..slow }]);
     rig.run_until(70_000_000);
     assert_eq!(rig.delivered.iter().map(|departure| departure.packet).collect::<Vec<_>>(), [0, 1, 2]);
-    rig.model.change_path(70_000_000, &[]);
-    rig.send(70_000_000, Port::Wired, Port::Station(0), 92);
+    rig.model.change_path(70_000_000, 0, &[]);
+    rig.send(70_000_000, Port::Wired(0), Port::Station(0), 92);
     rig.run_until(71_000_000);
     assert_eq!((rig.delivered.len(), rig.model.held()), (4, 0), "no element is in the way");
+}
+
+#[test]
+fn each_host_has_a_path_of_its_own_and_two_hosts_are_as_far_apart_as_both_paths() {
+    let far = WiredParams { delay_ns: 20_000_000, rate_mbps: None, loss_ratio: 0.0, queue_packets: 10 };
+    let near = WiredParams { delay_ns: 1_000_000, ..far };
+    let mut rig = Rig::new(&Link { paths: vec![vec![near], vec![far]], ..Link::default() }, 1);
+    rig.send(0, Port::Station(0), Port::Wired(0), 92);
+    rig.send(0, Port::Station(0), Port::Wired(1), 92);
+    rig.send(0, Port::Wired(1), Port::Wired(0), 92);
+    rig.run_until(S_NS);
+    let arrived: Vec<_> =
+        rig.delivered.iter().map(|departure| (departure.packet, departure.at_ns / 1_000_000)).collect();
+    assert_eq!(arrived, [(0, 1), (1, 20), (2, 21)]);
+    rig.model.change_path(S_NS, 1, &[WiredParams { loss_ratio: 1.0, ..far }]);
+    rig.send(S_NS, Port::Wired(1), Port::Wired(0), 92);
+    rig.send(S_NS, Port::Station(0), Port::Wired(0), 92);
+    rig.run_until(2 * S_NS);
+    assert_eq!((rig.model.wired_drops(0).lost, rig.model.wired_drops(1).lost), (0, 1));
+    assert_eq!(rig.delivered.len(), 4);
 }

@@ -31,8 +31,8 @@ fn links() -> impl Strategy<Value = Link> {
     );
     let radio = (1usize..=64, prop_oneof![Just(0u64), Just(8_000)], prop_oneof![Just(0u64), 1u64..200_000]);
     let queue = (1usize..100, 0u32..8, 0.0f64..0.9);
-    let path = prop::collection::vec(wired, 0..4);
-    (1usize..4, phys(), radio, queue, path).prop_map(|(stations, phy, radio, queue, path)| Link {
+    let paths = prop::collection::vec(prop::collection::vec(wired, 0..4), 1..3);
+    (1usize..4, phys(), radio, queue, paths).prop_map(|(stations, phy, radio, queue, paths)| Link {
         stations,
         phy,
         subframe_limit: radio.0,
@@ -41,18 +41,18 @@ fn links() -> impl Strategy<Value = Link> {
         queue_packets: queue.0,
         retry_limit: queue.1,
         mpdu_error_ratio: queue.2,
-        path,
+        paths,
     })
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec((0u64..2_000_000, 0usize..4, 0usize..4, 1usize..40, 28u32..1500), 1..60)
+    prop::collection::vec((0u64..2_000_000, 0usize..5, 0usize..5, 1usize..40, 28u32..1500), 1..60)
 }
 
-fn port(index: usize, stations: usize) -> Port {
-    match index % (stations + 1) {
-        last if last == stations => Port::Wired,
-        station => Port::Station(station),
+fn port(index: usize, link: &Link) -> Port {
+    match index % (link.stations + link.paths.len()) {
+        station if station < link.stations => Port::Station(station),
+        host => Port::Wired(host - link.stations),
     }
 }
 
@@ -64,9 +64,11 @@ fn drive(rig: &mut Rig, link: &Link, steps: &[Step]) -> (Vec<(Port, Port)>, u64)
         rig.run_until(now_ns);
         if wait_ns % 7 == 0 {
             // Fewer elements, all of them, or none: what is inside stays inside.
-            rig.model.change_path(now_ns, &link.path[..(wait_ns % 5) as usize % (link.path.len() + 1)]);
+            let host = *count % link.paths.len();
+            let path = &link.paths[host];
+            rig.model.change_path(now_ns, host, &path[..(wait_ns % 5) as usize % (path.len() + 1)]);
         }
-        let (from, to) = (port(*from, link.stations), port(*to, link.stations));
+        let (from, to) = (port(*from, link), port(*to, link));
         for _ in 0..if from == to { 0 } else { *count } {
             rig.send(now_ns, from, to, *ip_bytes);
             ends.push((from, to));
@@ -76,9 +78,10 @@ fn drive(rig: &mut Rig, link: &Link, steps: &[Step]) -> (Vec<(Port, Port)>, u64)
 }
 
 fn dropped(rig: &Rig, link: &Link) -> u64 {
-    let wired = rig.model.wired_drops();
+    let wired = (0..link.paths.len()).map(|host| rig.model.wired_drops(host));
+    let wired: u64 = wired.map(|drops| drops.lost + drops.full).sum();
     let air = (0..link.stations).map(|station| rig.model.totals(station));
-    air.map(|totals| totals.drops_tx + totals.drops_rx).sum::<u64>() + wired.lost + wired.full
+    air.map(|totals| totals.drops_tx + totals.drops_rx).sum::<u64>() + wired
 }
 
 proptest! {

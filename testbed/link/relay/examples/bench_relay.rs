@@ -97,10 +97,10 @@ fn measure(flags: &Flags, case: Case) -> Result<Value, LinkError> {
 fn config(flags: &Flags, (preset, subframe_limit, _): Case, client: &Netns, server: &Netns) -> Value {
     let socket = std::env::temp_dir().join(format!("netjoule-bench-{}.sock", std::process::id()));
     json!({
-        "schema_version": 1, "preset": preset, "overrides": {"subframe_limit": subframe_limit}, "seed": 1,
+        "schema_version": 2, "preset": preset, "overrides": {"subframe_limit": subframe_limit}, "seed": 1,
         "io": flags.io, "stats_socket": socket,
         "stations": [{"name": "client", "netns": client.path(), "ifname": "wlan0", "addresses": ["10.77.0.2/24"]}],
-        "wired": {"netns": server.path(), "ifname": "eth0", "addresses": ["10.77.0.1/24"]},
+        "wired": [{"name": "server", "netns": server.path(), "ifname": "eth0", "addresses": ["10.77.0.1/24"]}],
     })
 }
 

@@ -59,13 +59,20 @@ pub struct Config {
     pub stats_socket: PathBuf,
     /// Stations, at least one.
     pub stations: Vec<StationConfig>,
-    /// The far end of the wired path.
-    pub wired: EndConfig,
-    /// The wired path, which is one element when the link starts.
-    pub wired_params: WiredParams,
+    /// Hosts behind the access point, at least one.
+    pub wired: Vec<WiredConfig>,
 }
 
-/// One element of the wired path.
+/// A host behind the access point and the path to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WiredConfig {
+    /// Its interface.
+    pub end: EndConfig,
+    /// Elements of its path when the link starts, in order from the access point.
+    pub elements: Vec<WiredParams>,
+}
+
+/// One element of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ElementDoc {
@@ -98,35 +105,44 @@ impl ElementDoc {
     }
 }
 
-/// What a running link is told: the elements of its path from now on.
+/// What a running link is told: the elements of a path from now on.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathDoc {
+    /// Behind the access point, by its name: the far end of the path.
+    pub host: String,
     /// In order from the access point.
     pub elements: Vec<ElementDoc>,
 }
 
 impl PathDoc {
-    /// Reads and checks a command; gives the parameters of the elements, too.
+    /// Reads and checks a command; gives the index of its host among `hosts` and the parameters of the elements, too.
     ///
     /// # Errors
     /// [`LinkError::Usage`] with one sentence that names the place.
-    pub fn parse(text: &str) -> Result<(Self, Vec<WiredParams>), LinkError> {
+    pub fn parse(text: &str, hosts: &[String]) -> Result<(Self, usize, Vec<WiredParams>), LinkError> {
         let document =
             serde_json::from_str(text).map_err(|error| usage(format!("path is not JSON: {error}")))?;
         let doc: Self = from_value("path", document)?;
-        within("number of elements", doc.elements.len(), 0..=32)?;
-        let params = doc.elements.iter().enumerate();
-        let params = params.map(|(index, element)| element.params(&format!("path, elements[{index}]")));
-        let params = params.collect::<Result<_, _>>()?;
-        Ok((doc, params))
+        let host = hosts.iter().position(|name| *name == doc.host).ok_or_else(|| {
+            usage(format!("path: no host is called {:?}; use one of {}", doc.host, hosts.join(", ")))
+        })?;
+        let params = params_of("path", &doc.elements)?;
+        Ok((doc, host, params))
     }
+}
+
+fn params_of(place: &str, elements: &[ElementDoc]) -> Result<Vec<WiredParams>, LinkError> {
+    within("number of elements", elements.len(), 0..=32)?;
+    let each = elements.iter().enumerate();
+    each.map(|(index, element)| element.params(&format!("{place}, elements[{index}]"))).collect()
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConfigDoc {
-    schema_version: u32,
+    #[serde(rename = "schema_version")]
+    _schema_version: u32,
     preset: String,
     #[serde(default)]
     seed: u64,
@@ -136,7 +152,7 @@ struct ConfigDoc {
     #[serde(default)]
     overrides: Map<String, Value>,
     stations: Vec<StationDoc>,
-    wired: WiredDoc,
+    wired: Vec<WiredDoc>,
 }
 
 #[derive(Deserialize)]
@@ -155,7 +171,6 @@ struct StationDoc {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WiredDoc {
-    #[serde(default = "default_wired_name")]
     name: String,
     netns: String,
     ifname: String,
@@ -163,21 +178,11 @@ struct WiredDoc {
     #[serde(default = "default_mtu")]
     mtu: u32,
     #[serde(default)]
-    delay_ms: f64,
-    #[serde(default)]
-    rate_mbps: Option<f64>,
-    #[serde(default)]
-    loss_ratio: f64,
-    #[serde(default = "default_wired_queue")]
-    queue_packets: usize,
+    elements: Vec<ElementDoc>,
 }
 
 fn default_mtu() -> u32 {
     1500
-}
-
-fn default_wired_name() -> String {
-    "server".to_owned()
 }
 
 fn default_wired_queue() -> usize {
@@ -195,34 +200,39 @@ impl Config {
         if !document.is_object() {
             return Err(usage("config must be a JSON object"));
         }
-        let doc: ConfigDoc = from_value("config", document)?;
-        if doc.schema_version != 1 {
-            return Err(usage(format!("config: schema_version {} is not known; use 1", doc.schema_version)));
+        // Before all else: every other field may be another version's.
+        match document.get("schema_version") {
+            Some(version) if *version != 2 => {
+                return Err(usage(format!("config: schema_version {version} is not known; use 2")));
+            }
+            _ => {}
         }
+        let doc: ConfigDoc = from_value("config", document)?;
         let preset = presets::find(&doc.preset).ok_or_else(|| unknown_preset(&doc.preset))?;
         let mut radio = presets::radio(&preset);
         radio.extend(doc.overrides);
         let stations = doc.stations.into_iter().enumerate();
+        let hosts = doc.wired.into_iter().enumerate();
         let config = Self {
             preset,
             seed: within("seed", doc.seed, 0..=JSON_INTEGER_MAX)?,
             io: doc.io,
             stats_socket: doc.stats_socket,
             stations: stations.map(|(index, doc)| station(index, doc, &radio)).collect::<Result<_, _>>()?,
-            wired_params: wired_params(&doc.wired)?,
-            wired: wired_end(doc.wired)?,
+            wired: hosts.map(|(index, doc)| wired(index, doc)).collect::<Result<_, _>>()?,
         };
         config.check_ends()?;
         Ok(config)
     }
 
-    /// All interfaces: the stations', then the wired one.
+    /// All interfaces: the stations', then those of the hosts behind the access point.
     pub fn ends(&self) -> impl Iterator<Item = &EndConfig> {
-        self.stations.iter().map(|station| &station.end).chain([&self.wired])
+        self.stations.iter().map(|station| &station.end).chain(self.wired.iter().map(|host| &host.end))
     }
 
     fn check_ends(&self) -> Result<(), LinkError> {
         within("number of stations", self.stations.len(), 1..=32)?;
+        within("number of wired hosts", self.wired.len(), 1..=32)?;
         let (mut names, mut addresses) = (HashSet::new(), HashSet::new());
         for end in self.ends() {
             if !names.insert(&end.name) {
@@ -277,14 +287,11 @@ fn station(index: usize, doc: StationDoc, radio: &Map<String, Value>) -> Result<
     Ok(StationConfig { end, radio, params })
 }
 
-fn wired_end(doc: WiredDoc) -> Result<EndConfig, LinkError> {
-    let WiredDoc { name, netns, ifname, addresses, mtu, .. } = doc;
-    EndConfig::check("config, wired", EndDoc { name, netns, ifname, addresses, mtu })
-}
-
-fn wired_params(doc: &WiredDoc) -> Result<WiredParams, LinkError> {
-    let WiredDoc { delay_ms, rate_mbps, loss_ratio, queue_packets, .. } = *doc;
-    ElementDoc { delay_ms, rate_mbps, loss_ratio, queue_packets }.params("config, wired")
+fn wired(index: usize, doc: WiredDoc) -> Result<WiredConfig, LinkError> {
+    let place = format!("config, wired[{index}]");
+    let WiredDoc { name, netns, ifname, addresses, mtu, elements } = doc;
+    let end = EndConfig::check(&place, EndDoc { name, netns, ifname, addresses, mtu })?;
+    Ok(WiredConfig { end, elements: params_of(&place, &elements)? })
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use crate::end::NetnsRef;
 
 fn document() -> Value {
     json!({
-        "schema_version": 1, "preset": "ideal-216", "seed": 7, "stats_socket": "/tmp/stats.sock",
+        "schema_version": 2, "preset": "ideal-216", "seed": 7, "stats_socket": "/tmp/stats.sock",
         "stations": [{"name": "client", "netns": "pid:12", "ifname": "wlan0",
                       "addresses": ["10.77.0.2/24", "fd77::2/64"]}],
-        "wired": {"netns": "self", "ifname": "eth0", "addresses": ["10.77.0.1/24", "fd77::1/64"],
-                  "delay_ms": 2.5, "rate_mbps": 1000, "loss_ratio": 0.01},
+        "wired": [{"name": "server", "netns": "self", "ifname": "eth0", "addresses": ["10.77.0.1/24", "fd77::1/64"],
+                   "elements": [{"delay_ms": 2.5, "rate_mbps": 1000, "loss_ratio": 0.01}]}],
     })
 }
 
@@ -31,11 +31,11 @@ fn message(document: &Value) -> String {
 #[test]
 fn a_plain_document_gets_preset_and_defaults() {
     let config = Config::parse(&document().to_string()).unwrap();
-    assert_eq!((config.seed, config.io, config.wired.name.as_str()), (7, Io::Auto, "server"));
+    assert_eq!((config.seed, config.io, config.wired[0].end.name.as_str()), (7, Io::Auto, "server"));
     assert_eq!(config.stations[0].params.framing.phy().rate_mbps(), 216.0);
     assert_eq!(config.stations[0].end.mtu, 1500);
     assert_eq!(config.stations[0].end.netns, NetnsRef::Path("/proc/12/ns/net".into()));
-    assert_eq!(config.wired_params.delay_ns, 2_500_000);
+    assert_eq!(config.wired[0].elements[0].delay_ns, 2_500_000);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn wrong_documents_are_refused_with_their_place() {
             changed("", "preset", json!("fast")),
             "config: preset \"fast\" is not known; use one of ideal-216, seed-like",
         ),
-        (changed("", "schema_version", json!(2)), "config: schema_version 2 is not known; use 1"),
+        (changed("", "schema_version", json!(1)), "config: schema_version 1 is not known; use 2"),
         (changed("", "io", json!("raw")), "config, io: unknown variant `raw`"),
         (changed("", "stations", json!([])), "number of stations is 0"),
         (
@@ -89,13 +89,20 @@ fn wrong_documents_are_refused_with_their_place() {
             "config, stations[0]: mtu is 1000; it must be 1280 to 2296",
         ),
         (changed("/stations/0", "name", json!("server")), "two ends are named \"server\""),
-        (changed("/wired", "loss_ratio", json!(-0.1)), "config, wired: loss_ratio is -0.1"),
-        (changed("/wired", "rate_mbps", json!(-1)), "config, wired: rate_mbps is -1"),
+        (
+            changed("/wired/0/elements/0", "loss_ratio", json!(-0.1)),
+            "config, wired[0], elements[0]: loss_ratio is -0.1",
+        ),
+        (
+            changed("/wired/0/elements/0", "rate_mbps", json!(-1)),
+            "config, wired[0], elements[0]: rate_mbps is -1",
+        ),
         (
             changed("", "overrides", json!({"speed": 1})),
             "config, stations[0], overrides, speed: unknown field",
         ),
-        (changed("/wired", "mcs", json!(3)), "config, wired.mcs: unknown field `mcs`"),
+        (changed("/wired/0", "mcs", json!(3)), "config, wired[0].mcs: unknown field `mcs`"),
+        (changed("", "wired", json!([])), "number of wired hosts is 0"),
     ];
     for (document, part) in cases {
         let message = message(&document);
@@ -107,8 +114,13 @@ fn wrong_documents_are_refused_with_their_place() {
 
 #[test]
 fn a_command_gives_elements_and_a_wrong_one_is_told_with_its_place() {
-    let (doc, params) =
-        PathDoc::parse(r#"{"elements": [{"delay_ms": 20}, {"rate_mbps": 5, "queue_packets": 7}]}"#).unwrap();
+    let hosts = ["server", "origin"].map(str::to_owned);
+    let (doc, host, params) = PathDoc::parse(
+        r#"{"host": "origin", "elements": [{"delay_ms": 20}, {"rate_mbps": 5, "queue_packets": 7}]}"#,
+        &hosts,
+    )
+    .unwrap();
+    assert_eq!(host, 1);
     assert_eq!(
         (params[0].delay_ns, params[1].rate_mbps, params[1].queue_packets),
         (20_000_000, Some(5.0), 7)
@@ -116,15 +128,19 @@ fn a_command_gives_elements_and_a_wrong_one_is_told_with_its_place() {
     let told = json!([{"delay_ms": 20.0, "rate_mbps": null, "loss_ratio": 0.0, "queue_packets": 1000},
                       {"delay_ms": 0.0, "rate_mbps": 5.0, "loss_ratio": 0.0, "queue_packets": 7}]);
     assert_eq!(serde_json::to_value(&doc.elements).unwrap(), told);
-    let many = json!({"elements": vec![json!({}); 33]}).to_string();
+    let many = json!({"host": "server", "elements": vec![json!({}); 33]}).to_string();
     for (command, part) in [
         ("{", "path is not JSON"),
-        ("{}", "path: missing field `elements`"),
-        (r#"{"elements": [{"speed": 1}]}"#, "path, elements[0].speed: unknown field `speed`"),
-        (r#"{"elements": [{"delay_ms": -1}]}"#, "path, elements[0]: delay_ms is -1"),
+        ("{}", "path: missing field `host`"),
+        (r#"{"host": "proxy", "elements": []}"#, "no host is called \"proxy\"; use one of server, origin"),
+        (
+            r#"{"host": "server", "elements": [{"speed": 1}]}"#,
+            "path, elements[0].speed: unknown field `speed`",
+        ),
+        (r#"{"host": "server", "elements": [{"delay_ms": -1}]}"#, "path, elements[0]: delay_ms is -1"),
         (&many, "number of elements is 33"),
     ] {
-        let message = PathDoc::parse(command).unwrap_err().to_string();
+        let message = PathDoc::parse(command, &hosts).unwrap_err().to_string();
         assert!(message.contains(part), "{message:?} lacks {part:?}");
     }
 }

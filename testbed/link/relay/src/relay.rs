@@ -66,7 +66,8 @@ pub struct Relay {
     signals: SignalFd,
     watch_stdin: bool,
     commands: Commands,
-    names: Vec<String>,
+    stations: Vec<String>,
+    hosts: Vec<String>,
     started_ns: u64,
     interval_end_ns: u64,
     control_due_ns: u64,
@@ -104,15 +105,22 @@ impl Relay {
         let start_ns = started_ns - started_ns % INTERVAL_NS;
         let interval_end_ns = start_ns + INTERVAL_NS;
         let params = config.stations.iter().map(|station| station.params.clone()).collect();
+        let paths: Vec<_> = config.wired.iter().map(|host| host.elements.clone()).collect();
         Self {
-            model: Model::new(config.seed, params, &[config.wired_params], start_ns, interval_end_ns),
-            routes: Routes::new(config.stations.iter().map(|station| &station.end.addresses[..])),
+            model: Model::new(config.seed, params, &paths, start_ns, interval_end_ns),
+            routes: Routes::new(
+                config
+                    .ends()
+                    .enumerate()
+                    .map(|(index, end)| (port_of(index, config.stations.len()), &end.addresses[..])),
+            ),
             ports,
             publisher,
             signals,
             watch_stdin,
             commands: Commands::default(),
-            names: config.stations.iter().map(|station| station.end.name.clone()).collect(),
+            stations: config.stations.iter().map(|station| station.end.name.clone()).collect(),
+            hosts: config.wired.iter().map(|host| host.end.name.clone()).collect(),
             started_ns,
             interval_end_ns,
             control_due_ns: started_ns,
@@ -158,7 +166,7 @@ impl Relay {
             if !unread[index] {
                 continue;
             }
-            let from = port_of(index, self.names.len());
+            let from = port_of(index, self.stations.len());
             // Bounded, so that a flood on one interface does not hold up the others.
             let most = if all { KERNEL_QUEUE_PACKETS } else { self.model.room(from) };
             for _ in 0..most {
@@ -185,7 +193,7 @@ impl Relay {
 
     fn deliver(&mut self) -> Result<(), LinkError> {
         while let Some(departure) = self.model.poll_departure() {
-            let index = index_of(departure.to, self.names.len());
+            let index = index_of(departure.to, self.stations.len());
             self.ports.ports[index].write(&departure.packet).map_err(|error| broken(&error))?;
         }
         Ok(())
@@ -242,10 +250,10 @@ impl Relay {
 
     /// Changes the path as a command says, and answers what is in force then, or why nothing changed.
     fn obey(&mut self, command: &str) {
-        match PathDoc::parse(command) {
-            Ok((doc, params)) => {
-                self.model.change_path(now_ns(), &params);
-                say(&json!({"event": "path", "elements": doc.elements}));
+        match PathDoc::parse(command, &self.hosts) {
+            Ok((doc, host, params)) => {
+                self.model.change_path(now_ns(), host, &params);
+                say(&json!({"event": "path", "host": doc.host, "elements": doc.elements}));
             }
             Err(error) => say(&json!({"event": "error", "message": error.to_string()})),
         }
@@ -284,11 +292,15 @@ impl Relay {
                 "retries_rx": totals.retries_rx, "drops": totals.drops_tx, "drops_rx": totals.drops_rx,
             })
         };
+        let drops = |(index, host): (usize, &String)| {
+            let drops = self.model.wired_drops(index);
+            json!({"host": host, "lost": drops.lost, "queue_drops": drops.full})
+        };
         let late = &self.lateness;
         let last = json!({
             "event": "final", "duration_s": (now_ns() - self.started_ns) as f64 / 1e9, "cpu_s": clock::cpu_s(),
-            "stations": self.names.iter().enumerate().map(totals).collect::<Vec<_>>(),
-            "wired_lost": self.model.wired_drops().lost, "wired_queue_drops": self.model.wired_drops().full,
+            "stations": self.stations.iter().enumerate().map(totals).collect::<Vec<_>>(),
+            "paths": self.hosts.iter().enumerate().map(drops).collect::<Vec<_>>(),
             "collisions": self.model.collisions(), "in_link": self.model.held(), "unroutable": self.unroutable,
             "kernel_drops": self.ports.ports.iter().map(|port| port.kernel_drops()).sum::<u64>(),
             "subscribers_dropped": self.publisher.dropped(), "wakes": late.wakes,
@@ -308,14 +320,14 @@ fn port_of(index: usize, stations: usize) -> Port {
     if index < stations {
         Port::Station(index)
     } else {
-        Port::Wired
+        Port::Wired(index - stations)
     }
 }
 
 fn index_of(port: Port, stations: usize) -> usize {
     match port {
         Port::Station(index) => index,
-        Port::Wired => stations,
+        Port::Wired(host) => stations + host,
     }
 }
 

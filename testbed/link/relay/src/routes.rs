@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which end does a packet go to? Stations by their addresses, everything else up the wire.
+//! Which end does a packet go to? Each by its addresses, everything else to the first host behind the access point.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,17 +8,17 @@ use netjoule_link_model::port::Port;
 
 use crate::ip_header::destination;
 
-/// Addresses of the stations.
+/// Addresses of the ends.
 #[derive(Debug)]
 pub struct Routes {
-    stations: HashMap<IpAddr, usize>,
+    ends: HashMap<IpAddr, Port>,
 }
 
 impl Routes {
-    /// `addresses[i]`: those of station i.
-    pub fn new<'a>(addresses: impl Iterator<Item = &'a [(IpAddr, u8)]>) -> Self {
-        let each = |(index, list): (usize, &'a [(IpAddr, u8)])| list.iter().map(move |(ip, _)| (*ip, index));
-        Self { stations: addresses.enumerate().flat_map(each).collect() }
+    /// Each end with its addresses.
+    pub fn new<'a>(ends: impl Iterator<Item = (Port, &'a [(IpAddr, u8)])>) -> Self {
+        let each = |(port, list): (Port, &'a [(IpAddr, u8)])| list.iter().map(move |(ip, _)| (*ip, port));
+        Self { ends: ends.flat_map(each).collect() }
     }
 
     /// Where a packet from `from` goes; `None` for what the link does not carry: group and link-local
@@ -29,7 +29,7 @@ impl Routes {
             IpAddr::V4(ip) => ip.is_multicast() || ip.is_broadcast() || ip.is_link_local(),
             IpAddr::V6(ip) => ip.is_multicast() || ip.is_unicast_link_local(),
         };
-        let port = self.stations.get(&to).map_or(Port::Wired, |station| Port::Station(*station));
+        let port = *self.ends.get(&to).unwrap_or(&Port::Wired(0));
         (!local && port != from).then_some(port)
     }
 }
@@ -54,16 +54,19 @@ mod tests {
     }
 
     #[test]
-    fn stations_by_address_and_the_rest_up_the_wire() {
+    fn ends_by_address_and_the_rest_to_the_first_wired_host() {
         let a = [("10.77.0.2".parse().unwrap(), 24), ("fd77::2".parse().unwrap(), 64)];
         let b = [("10.77.0.3".parse().unwrap(), 24)];
-        let routes = Routes::new([&a[..], &b[..]].into_iter());
+        let origin = [("10.77.0.8".parse().unwrap(), 24)];
+        let ends = [(Port::Station(0), &a[..]), (Port::Station(1), &b[..]), (Port::Wired(1), &origin[..])];
+        let routes = Routes::new(ends.into_iter());
         let find = |from, to| routes.find(from, &packet(to));
-        assert_eq!(find(Port::Station(0), "10.77.0.1"), Some(Port::Wired));
+        assert_eq!(find(Port::Station(0), "10.77.0.1"), Some(Port::Wired(0)));
+        assert_eq!(find(Port::Wired(0), "10.77.0.8"), Some(Port::Wired(1)));
         assert_eq!(find(Port::Station(0), "10.77.0.3"), Some(Port::Station(1)));
-        assert_eq!(find(Port::Wired, "fd77::2"), Some(Port::Station(0)));
+        assert_eq!(find(Port::Wired(1), "fd77::2"), Some(Port::Station(0)));
         for (from, to) in [
-            (Port::Wired, "10.77.0.9"),
+            (Port::Wired(0), "10.77.0.9"),
             (Port::Station(0), "10.77.0.2"),
             (Port::Station(0), "224.0.0.22"),
             (Port::Station(0), "255.255.255.255"),
@@ -72,6 +75,6 @@ mod tests {
         ] {
             assert_eq!(find(from, to), None, "{to}");
         }
-        assert_eq!(routes.find(Port::Wired, &[0; 40]), None);
+        assert_eq!(routes.find(Port::Wired(0), &[0; 40]), None);
     }
 }

@@ -30,12 +30,13 @@ fn full() -> Value {
         "queue_packets": 100,
     });
     json!({
-        "schema_version": 1, "preset": "seed-like", "overrides": overrides, "seed": 9, "io": "packet",
+        "schema_version": 2, "preset": "seed-like", "overrides": overrides, "seed": 9, "io": "packet",
         "stats_socket": "/run/link.sock",
         "stations": [{"name": "client", "netns": "pid:4", "ifname": "wlan0", "addresses": ["10.77.0.2/24"],
                       "mtu": 1400, "overrides": overrides}],
-        "wired": {"name": "server", "netns": "self", "ifname": "eth0", "addresses": ["10.77.0.1/24", "fd77::1/64"],
-                  "mtu": 1500, "delay_ms": 1.5, "rate_mbps": 0, "loss_ratio": 0.5, "queue_packets": 10},
+        "wired": [{"name": "server", "netns": "self", "ifname": "eth0", "addresses": ["10.77.0.1/24", "fd77::1/64"],
+                   "mtu": 1500, "elements":
+                   [{"delay_ms": 1.5, "rate_mbps": 0, "loss_ratio": 0.5, "queue_packets": 10}]}],
     })
 }
 
@@ -47,16 +48,18 @@ fn the_program_takes_every_property_of_the_contract_and_no_other() {
     let document = full();
     assert_eq!(keys(properties), keys(&document));
     assert_eq!(keys(station), keys(&document["stations"][0]));
-    assert_eq!(keys(&properties["wired"]["properties"]), keys(&document["wired"]));
+    let wired = &properties["wired"]["items"]["properties"];
+    assert_eq!(keys(wired), keys(&document["wired"][0]));
+    assert_eq!(keys(&wired["elements"]["items"]["properties"]), keys(&document["wired"][0]["elements"][0]));
     for overrides in [&properties["overrides"], &station["overrides"]] {
         assert_eq!(keys(&overrides["properties"]), keys(&document["overrides"]));
     }
     assert!(validator(&schema).is_valid(&document));
     let config = Config::parse(&document.to_string()).unwrap();
     assert!((config.stations[0].params.framing.phy().rate_mbps() - 866.667).abs() < 0.001);
-    assert_eq!(config.wired_params.rate_mbps, None);
+    assert_eq!(config.wired[0].elements[0].rate_mbps, None);
     let mut other = document;
-    other["wired"]["jitter_ms"] = json!(1);
+    other["wired"][0]["jitter_ms"] = json!(1);
     assert!(!validator(&schema).is_valid(&other) && Config::parse(&other.to_string()).is_err());
 }
 
@@ -87,14 +90,15 @@ fn ranges_of_contract_and_program_agree() {
         ("/overrides", "retry_limit", json!(256)),
         ("/overrides", "packet_rate_cap_pps", json!(0)),
         ("/overrides", "queue_packets", json!(0)),
-        ("/wired", "mtu", json!(2297)),
-        ("/wired", "delay_ms", json!(-1)),
-        ("/wired", "loss_ratio", json!(2)),
-        ("/wired", "addresses", json!([])),
-        ("/wired", "ifname", json!("much-too-long-name")),
+        ("/wired/0", "mtu", json!(2297)),
+        ("/wired/0/elements/0", "delay_ms", json!(-1)),
+        ("/wired/0/elements/0", "loss_ratio", json!(2)),
+        ("/wired/0", "addresses", json!([])),
+        ("/wired/0", "ifname", json!("much-too-long-name")),
         ("", "seed", json!(1u64 << 53)),
         ("", "stations", json!([])),
-        ("", "schema_version", json!(2)),
+        ("", "wired", json!([])),
+        ("", "schema_version", json!(1)),
     ];
     for (place, name, value) in wrong {
         let mut document = full();

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use netjoule_link::clock::now_ns;
+use netjoule_link::netns::Netns;
 use netns::{failed, interfaces, listener, tun_opens, udp, with_namespaces, Bench, Relay, BINARY};
 use nix::sys::signal::Signal;
 use serde_json::{json, Value};
@@ -69,25 +70,38 @@ fn datagrams_pass_in_both_directions_and_versions() {
 #[test]
 fn the_path_changes_while_the_link_is_up_and_the_link_says_what_it_is_then() {
     with_namespaces("the_path_changes_while_the_link_is_up_and_the_link_says_what_it_is_then", || {
-        let bench = Bench::new("packet");
+        let mut bench = Bench::new("packet");
+        let far = Netns::create().unwrap();
+        bench.config["wired"].as_array_mut().unwrap().push(json!(
+            {"name": "origin", "netns": far.path(), "ifname": "eth0", "addresses": ["10.77.0.8/24"],
+             "elements": [{"delay_ms": 5}]}
+        ));
         let mut relay = bench.start(&[]);
         let (client, server) = (udp(&bench.client, "10.77.0.2:0"), udp(&bench.server, "10.77.0.1:0"));
-        let mut told = |command: Value| {
+        let origin = udp(&far, "10.77.0.8:0");
+        let round_trip_ns = |one: &UdpSocket, other: &UdpSocket| {
+            let start_ns = now_ns();
+            exchange(one, other, 1);
+            exchange(other, one, 1);
+            now_ns() - start_ns
+        };
+        let mut told = |elements: Value| {
+            let command = json!({"host": "server", "elements": elements});
             writeln!(relay.stdin.as_mut().unwrap(), "{command}").unwrap();
             let said = relay.line();
-            let start_ns = now_ns();
-            exchange(&client, &server, 1);
-            exchange(&server, &client, 1);
-            (said, now_ns() - start_ns)
+            (said, round_trip_ns(&client, &server))
         };
-        let (said, round_ns) = told(json!({"elements": [{"delay_ms": 30}, {"delay_ms": 20}]}));
-        assert_eq!((&said["event"], said["elements"].as_array().unwrap().len()), (&json!("path"), 2));
+        let (said, round_ns) = told(json!([{"delay_ms": 30}, {"delay_ms": 20}]));
+        assert_eq!((&said["event"], &said["host"]), (&json!("path"), &json!("server")));
         assert_eq!(said["elements"][1]["delay_ms"], 20.0);
         assert!(round_ns > 100_000_000, "{round_ns} ns");
-        let (said, same_ns) = told(json!({"elements": [{"delay_ms": -1}]}));
+        // The other host's path is its own; between the two are both.
+        assert!((10_000_000..100_000_000).contains(&round_trip_ns(&client, &origin)));
+        assert!(round_trip_ns(&server, &origin) > 110_000_000);
+        let (said, same_ns) = told(json!([{"delay_ms": -1}]));
         assert_eq!(said["event"], "error", "{said}");
         assert!(same_ns > 100_000_000, "nothing changed");
-        let (_, round_ns) = told(json!({"elements": []}));
+        let (_, round_ns) = told(json!([]));
         assert!(round_ns < 100_000_000, "{round_ns} ns");
         assert_eq!(relay.finish()["in_link"], 0);
     });
@@ -121,7 +135,7 @@ fn a_stream_arrives_whole() {
 fn the_wired_path_delays_and_loses() {
     with_namespaces("the_wired_path_delays_and_loses", || {
         let mut bench = Bench::new("auto");
-        bench.config["wired"]["delay_ms"] = json!(15);
+        bench.config["wired"][0]["elements"] = json!([{"delay_ms": 15}]);
         let relay = bench.start(&[]);
         let (client, server) = (udp(&bench.client, "10.77.0.2:0"), udp(&bench.server, "10.77.0.1:0"));
         for _ in 0..5 {
@@ -131,7 +145,7 @@ fn the_wired_path_delays_and_loses() {
             assert!(now_ns() - start_ns >= 30_000_000);
         }
         relay.finish();
-        bench.config["wired"]["loss_ratio"] = json!(1.0);
+        bench.config["wired"][0]["elements"][0]["loss_ratio"] = json!(1.0);
         let relay = bench.start(&[]);
         let (client, server) = (udp(&bench.client, "10.77.0.2:0"), udp(&bench.server, "10.77.0.1:0"));
         let mut stats = bench.subscribe();
@@ -141,7 +155,7 @@ fn the_wired_path_delays_and_loses() {
             on_air += next_line(&mut stats)["frames_tx"].as_u64().unwrap_or(0);
         }
         let last = relay.finish();
-        assert_eq!((&last["wired_lost"], &last["in_link"]), (&json!(50), &json!(0)), "{last}");
+        assert_eq!((&last["paths"][0]["lost"], &last["in_link"]), (&json!(50), &json!(0)), "{last}");
     });
 }
 
@@ -293,12 +307,12 @@ fn what_cannot_be_set_up_is_said_in_one_line() {
         };
         refused(&|bench| bench.config["preset"] = json!("fast"), 2, "preset \"fast\" is not known");
         refused(
-            &|bench| bench.config["wired"]["netns"] = json!("/run/netns/none-such"),
+            &|bench| bench.config["wired"][0]["netns"] = json!("/run/netns/none-such"),
             2,
             "there is no network namespace",
         );
         refused(
-            &|bench| bench.config["wired"]["netns"] = bench.config["stations"][0]["netns"].clone(),
+            &|bench| bench.config["wired"][0]["netns"] = bench.config["stations"][0]["netns"].clone(),
             2,
             "same network namespace",
         );

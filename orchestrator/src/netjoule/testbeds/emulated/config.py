@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netjoule.core.errors import UsageError
+from netjoule.topology.hosts import WIRED_ROLES, wired_hosts
+from netjoule.topology.paths import path_elements
 from netjoule.topology.topology import Meter, Topology
 
 if TYPE_CHECKING:
@@ -47,13 +51,22 @@ class Spot:
         return NETNS_DIR / self.netns
 
 
-def server(topology: Topology) -> Spot:
-    """Where the server is. Raises UsageError: see `check_control`."""
-    return _spot(topology, topology.host_with("server"), "server", 1)
+def wired(topology: Topology) -> tuple[Spot, ...]:
+    """Where every host behind the access point is, the first server first. Raises UsageError: as `_spot`."""
+    first, *others = wired_hosts(topology.hosts)
+    numbers = count(2 + len(topology.hosts_with("client")))
+    named: Counter[str] = Counter()
+    spots = []
+    for name, number in ((first, 1), *zip(others, numbers, strict=False)):
+        role = next(role for role in WIRED_ROLES if role in topology.hosts[name]["roles"])
+        named[role] += 1
+        netns = f"{role}-{named[role]}" if named[role] > 1 else role
+        spots.append(_spot(topology, name, netns, number))
+    return tuple(spots)
 
 
 def clients(topology: Topology) -> tuple[Spot, ...]:
-    """Where every host with the role client is, in the topology's order. Raises UsageError: as `server`."""
+    """Where every host with the role client is, in the topology's order. Raises UsageError: as `_spot`."""
     return tuple(
         _spot(topology, name, f"client-{place}" if place > 1 else "client", 1 + place)
         for place, name in enumerate(topology.hosts_with("client"), 1)
@@ -61,6 +74,7 @@ def clients(topology: Topology) -> tuple[Spot, ...]:
 
 
 def _spot(topology: Topology, name: str, netns: str, number: int) -> Spot:
+    """A host with its control addresses. Raises UsageError for one that is none or on the test network."""
     usual = str(_CONTROL_IPV4 + number)
     text = str(topology.hosts[name].get("control_address", usual))
     remedy = f"leave it out, or use one like {usual}"
@@ -88,7 +102,7 @@ def check_control(topology: Topology) -> None:
         UsageError: naming the host.
     """
     seen: dict[str, str] = {}
-    for spot in (server(topology), *clients(topology)):
+    for spot in (*wired(topology), *clients(topology)):
         if spot.control_ipv4 in seen:
             raise UsageError(
                 f"{seen[spot.control_ipv4]} and {spot.host} have one control address, {spot.control_ipv4}",
@@ -102,12 +116,15 @@ def link_config(topology: Topology, stats_socket: Path) -> dict[str, Any]:
     """Configuration of netjoule-link (link_config schema) for an emulated topology."""
     link = topology.link
     document: dict[str, Any] = {
-        "schema_version": 1,
+        "schema_version": 2,
         "preset": link["preset"],
         "io": link.get("io", "auto"),
         "stats_socket": str(stats_socket),
         "stations": [_interface(topology, spot, _STATION) for spot in clients(topology)],
-        "wired": _interface(topology, server(topology), _WIRED) | _wired_path(link.get("wired", {})),
+        "wired": [
+            _interface(topology, spot, _WIRED) | {"elements": path_elements(topology.document, spot.host)}
+            for spot in wired(topology)
+        ],
     }
     if "seed" in link:
         document["seed"] = link["seed"]
@@ -118,17 +135,12 @@ def link_config(topology: Topology, stats_socket: Path) -> dict[str, Any]:
 
 def interfaces(topology: Topology) -> dict[str, str]:
     """The interface of every host to the test network."""
-    stations = {spot.host: _ifname(topology, spot.host, _STATION) for spot in clients(topology)}
-    return stations | {(name := server(topology).host): _ifname(topology, name, _WIRED)}
+    ends = {_STATION: clients(topology), _WIRED: wired(topology)}
+    return {spot.host: _ifname(topology, spot.host, usual) for usual, spots in ends.items() for spot in spots}
 
 
 def _ifname(topology: Topology, host: str, usual: str) -> str:
     return topology.host(host).test_interface or usual
-
-
-def _wired_path(wired: Mapping[str, Any]) -> dict[str, Any]:
-    """The path's parameters; the topology says 0 for an unlimited rate, the link says nothing."""
-    return {name: value for name, value in wired.items() if name != "rate_mbps" or value}
 
 
 def _interface(topology: Topology, spot: Spot, ifname: str) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 
 ::
 
-    clients ==== netjoule-link (802.11n air, wired path) ==== server     test network, topology's addresses
-    client  ---- veth ------------------------------------- server     control network, off the "radio"
+    clients ==== netjoule-link (802.11n air, paths) ==== server, proxy, …   test network, topology's addresses
+    client  ---- veth ------------------------------- server, proxy, …   control network, off the "radio"
     netjoule-device | netjoule-meters emulate      per meter: watts from its client's air time and load
     netjoule-meters log                            reads all meters as it would read real ones
 
-Every host with the role client is a namespace, a station of the link and a veth to the server of its own,
-whether or not a workload's flows use it: its meters read it idle then.
+Every host with the role client is a namespace and a station of the link, whether or not a workload's flows
+use it: its meters read it idle then. Every host behind the access point is a namespace at the end of a path
+of its own. Two of these, and each client and each of these, have a veth of their own, for control.
 Everything lives in the sandbox's namespaces; runtime files are in /run, which is a tmpfs there.
 """
 
@@ -23,6 +24,7 @@ import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +47,11 @@ from netjoule.testbeds.emulated.config import (
     interfaces,
     link_config,
     meter_config,
-    server,
+    wired,
 )
 from netjoule.testbeds.supervision import Supervisor, all_or_none, cancelled
-from netjoule.topology.paths import path_elements
+from netjoule.topology.hosts import WIRED_ROLES
+from netjoule.topology.paths import path_elements, path_host
 from netjoule.topology.topology import Meter
 from netjoule.workload.load import Condition, Load, Place
 
@@ -105,9 +108,9 @@ class EmulatedTestbed:
     def __post_init__(self) -> None:
         self._supervisor = Supervisor(self.stack)
         self.topology = self.campaign.topology
-        self._server_spot, self._client_spots = server(self.topology), clients(self.topology)
-        self.clients = {spot.host: NetnsHost(spot.host, spot.netns_file) for spot in self._client_spots}
-        self.server = NetnsHost(self._server_spot.host, self._server_spot.netns_file)
+        self._wired_spots, self._client_spots = wired(self.topology), clients(self.topology)
+        self._spots = (*self._client_spots, *self._wired_spots)
+        self.hosts = {spot.host: NetnsHost(spot.host, spot.netns_file) for spot in self._spots}
         self.local = LocalHost("controller")
         self.stats_socket = self.folder / "link.sock"
         self._pipelines: Sequence[_Pipeline] = ()
@@ -118,12 +121,12 @@ class EmulatedTestbed:
 
     @property
     def place(self) -> Place:
-        """All clients and the server."""
-        spots = (*self._client_spots, self._server_spot)
+        """All clients and all hosts behind the access point, by role."""
+        roles = {role: self.topology.hosts_with(role) for role in ("client", *WIRED_ROLES)}
         return Place(
-            {"client": tuple(self.clients.values()), "server": (self.server,)},
-            {spot.host: spot.control_ipv4 for spot in spots},
-            {spot.host: self.topology.host(spot.host).first_test_address for spot in spots},
+            {role: tuple(self.hosts[name] for name in names) for role, names in roles.items()},
+            {spot.host: spot.control_ipv4 for spot in self._spots},
+            {name: self.topology.host(name).first_test_address for name in self.hosts},
             interfaces(self.topology),
         )
 
@@ -131,7 +134,8 @@ class EmulatedTestbed:
     def radio_readers(self) -> Sequence[RadioReader]:
         """Each client's station of the emulated link."""
         return [
-            LinkStatsReader(name, name, self.stats_socket, self.session.origin_ns) for name in self.clients
+            LinkStatsReader(spot.host, spot.host, self.stats_socket, self.session.origin_ns)
+            for spot in self._client_spots
         ]
 
     async def failed(self) -> RunFailed:
@@ -143,17 +147,21 @@ class EmulatedTestbed:
         return self._supervisor.take_remarks()
 
     async def apply(self, condition: Condition) -> Mapping[str, Any]:
-        """Set the path of the running link. Raises RunFailed when it does not answer that it did."""
+        """Set the paths of the running link. Raises RunFailed when it does not answer that it did."""
+        return {factor: await self._set_path(factor, value) for factor, value in condition.testbed.items()}
+
+    async def _set_path(self, factor: str, value: Any) -> dict[str, Any]:
         assert self._link is not None
-        elements = path_elements(self.topology.document, condition.testbed["path"])
-        await self._link.write_line(json.dumps({"elements": elements}))
+        host = path_host(self.topology.document, factor)
+        elements = path_elements(self.topology.document, host, value)
+        await self._link.write_line(json.dumps({"host": host, "elements": elements}))
         try:
             said = await asyncio.wait_for(self._said_by_link.get(), READY_TIMEOUT_S)
         except TimeoutError:
             said = {"message": f"no answer within {READY_TIMEOUT_S:g} s"}
         if said.get("event") != "path":
-            raise RunFailed(f"netjoule-link did not set the path: {said['message']}", code="not_in_force")
-        return {"path": {"elements": said["elements"]}}
+            raise RunFailed(f"netjoule-link did not set {factor}: {said['message']}", code="not_in_force")
+        return {"elements": said["elements"]}
 
     async def collect(self) -> None:
         """Nothing to fetch: all files are written here."""
@@ -162,9 +170,9 @@ class EmulatedTestbed:
         """Nothing to wait for: what has died here does not come back by itself."""
 
     async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
-        """Clients and server share the controller's kernel and so its clock."""
+        """All hosts share the controller's kernel and so its clock."""
         same = {"t_s": t_s, "offset_s": 0.0, "drift_ppm": 0.0, "residual_s": 0.0, "method": "same_boot"}
-        return [same | {"host": host.name} for host in (*self.clients.values(), self.server)]
+        return [same | {"host": name} for name in self.hosts]
 
     # -- up and down -----------------------------------------------------------------------------
 
@@ -190,12 +198,13 @@ class EmulatedTestbed:
         self.stack.push_async_callback(cancelled, faults)
 
     async def _make_namespaces(self) -> None:
-        for spot in (self._server_spot, *self._client_spots):
+        for spot in self._spots:
             await _run("ip", "netns", "add", spot.netns)
             self.stack.push_async_callback(_run, "ip", "netns", "delete", spot.netns)
             await _run("ip", "-n", spot.netns, "link", "set", "dev", "lo", "up")
-        for number, spot in enumerate(self._client_spots):
-            await _join(spot, "ctl0", self._server_spot, f"ctl{number}")
+        pairs = [*product(self._client_spots, self._wired_spots), *combinations(self._wired_spots, 2)]
+        for number, (one, other) in enumerate(pairs):
+            await _join(one, other, f"ctl{number}")
 
     async def _start_link(self) -> None:
         config = self.folder / "link.json"
@@ -237,8 +246,8 @@ class EmulatedTestbed:
         log.parent.mkdir(exist_ok=True)
         argv = [programs.find("netjoule-device"), "--model", meter.device_model, "--station", meter.node]
         argv += ["--link-socket", str(self.stats_socket), "--log", str(log)]
-        if meter.node in self.clients:
-            argv += ["--cpu-netns", str(self.clients[meter.node].netns)]
+        if meter.node in self.hosts:
+            argv += ["--cpu-netns", str(self.hosts[meter.node].netns)]
         return [*argv, f"--origin-ns={self.session.origin_ns}"]
 
     def _port_of(self, meter: Meter) -> Path:
@@ -303,21 +312,21 @@ class EmulatedTestbed:
         return process
 
 
-async def _join(one: Spot, ifname: str, other: Spot, other_ifname: str) -> None:
+async def _join(one: Spot, other: Spot, ifname: str) -> None:
     """A veth between two hosts, each with its control addresses.
 
-    Addresses go by pairs (peer) and not by a network, so that the server has its one address on every
+    Addresses go by pairs (peer) and not by a network, so that a host has its one address on every
     cable: no bridge is needed, which a kernel may lack, and no client hears another's control traffic.
     """
     veth = ("ip", "link", "add", ifname, "netns", one.netns, "type", "veth")
-    await _run(*veth, "peer", "name", other_ifname, "netns", other.netns)
+    await _run(*veth, "peer", "name", ifname, "netns", other.netns)
     # Up before its addresses: the kernel makes no route to an IPv6 peer when an interface comes up.
-    await _run("ip", "-n", one.netns, "link", "set", "dev", ifname, "up")
-    await _run("ip", "-n", other.netns, "link", "set", "dev", other_ifname, "up")
-    for near, far, device in ((one, other, ifname), (other, one, other_ifname)):
+    for spot in (one, other):
+        await _run("ip", "-n", spot.netns, "link", "set", "dev", ifname, "up")
+    for near, far in ((one, other), (other, one)):
         address = ("ip", "-n", near.netns, "address", "add")
-        await _run(*address, near.control_ipv4, "peer", far.control_ipv4, "dev", device)
-        await _run(*address, near.control_ipv6, "peer", far.control_ipv6, "dev", device, "nodad")
+        await _run(*address, near.control_ipv4, "peer", far.control_ipv4, "dev", ifname)
+        await _run(*address, near.control_ipv6, "peer", far.control_ipv6, "dev", ifname, "nodad")
 
 
 async def _run(*argv: str) -> None:

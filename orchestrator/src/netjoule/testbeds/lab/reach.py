@@ -16,9 +16,12 @@ BRIDGE = "br-netjoule"
 """What the role access_point calls the bridge of radio and cable."""
 
 
-def needed_hosts(topology: Topology, clients: int = 1) -> list[str]:
-    """Hosts that take part: the first clients and server, every host with a radio or a meter's cable."""
-    ends = topology.ends(clients)
+def needed_hosts(topology: Topology, roles: Mapping[str, int]) -> list[str]:
+    """Hosts that take part: the first ones of each role, every host with a radio or a meter's cable.
+
+    Raises UsageError when a role has fewer hosts than asked.
+    """
+    ends = [name for names in topology.first_hosts(roles).values() for name in names]
     radios = [name for name in topology.hosts if topology.host(name).radio is not None]
     meters = [meter.host for meter in topology.meters if meter.host is not None]
     return list(dict.fromkeys([*ends, *radios, *meters]))

@@ -72,12 +72,12 @@ class LabTestbed:
         self.versions: dict[str, str | None] = {}
         self._load, self._folder, self._stack = load, folder, stack
         self._supervisor = Supervisor(stack)
-        needed = needed_hosts(self.topology, load.hosts["client"])
+        needed = needed_hosts(self.topology, load.hosts)
         self._hosts = {name: self._host(name) for name in needed}
         self._clocks = {name: HostClock(host, session.origin_ns) for name, host in self._hosts.items()}
         self._loggers: list[ControllerLogger | HostLogger] = []
         self._agents: dict[str, tuple[str, ...]] = {}
-        self._server_control = ""  # a number, from bring_up on
+        self._control: dict[str, str] = {}  # numbers, from bring_up on
 
     def _host(self, name: str) -> SshHost:
         campaign = self.campaign
@@ -87,29 +87,23 @@ class LabTestbed:
     # -- what the runner uses --------------------------------------------------------------------
 
     @property
-    def client(self) -> SshHost:
-        """The host whose flows are measured."""
-        return self._hosts[self.topology.host_with("client")]
+    def roles(self) -> Mapping[str, tuple[SshHost, ...]]:
+        """The hosts that take part, as the load asks for them."""
+        named = self.topology.first_hosts(self._load.hosts)
+        return {role: tuple(self._hosts[name] for name in names) for role, names in named.items()}
 
     @property
-    def clients(self) -> tuple[SshHost, ...]:
-        """All clients that take part, the first one first."""
-        names = self.topology.hosts_with("client")[: self._load.hosts["client"]]
-        return tuple(self._hosts[name] for name in names)
-
-    @property
-    def server(self) -> SshHost:
-        """The other end."""
-        return self._hosts[self.topology.host_with("server")]
+    def ends(self) -> Sequence[SshHost]:
+        """The same, each once."""
+        return list(dict.fromkeys(host for hosts in self.roles.values() for host in hosts))
 
     @property
     def place(self) -> Place:
-        """The clients that take part and the server, whose control address the first of them knows."""
-        roles = {"client": self.clients, "server": (self.server,)}
-        ends = [self.topology.host(host.name) for host in (*self.clients, self.server)]
+        """The hosts that take part, and how the first client reaches those that are none."""
+        ends = [self.topology.host(host.name) for host in self.ends]
         return Place(
-            roles,
-            {self.server.name: self._server_control},
+            self.roles,
+            self._control,
             {host.name: host.first_test_address for host in ends},
             {host.name: host.test_interface for host in ends if host.test_interface is not None},
         )
@@ -166,14 +160,17 @@ class LabTestbed:
         return [await logger.place() for _, logger in self._new_loggers()]
 
     async def _check_control(self) -> None:
-        self._server_control = await control_number(self.topology, self.server.name, self.client)
+        clients = self.roles["client"]
+        for host in self.ends:
+            if host not in clients:
+                self._control[host.name] = await control_number(self.topology, host.name, clients[0])
         for host in self._hosts.values():
-            peers = {"the server": self._server_control} if host in self.clients else {}
+            peers = self._control if host in clients else {}
             await require_control_off_the_radio(self.topology, host, peers)
 
     async def _provide_programs(self) -> None:
         """The load's programs on the hosts that take part, this project's in one version."""
-        ends = list(dict.fromkeys((*self.clients, self.server)))
+        ends = self.ends
         if binaries.PROGRAM in self._load.programs:
             version = await programs.version_of(binaries.PROGRAM)
             found = await all_or_none([binaries.provide(host, version) for host in ends])

@@ -49,7 +49,21 @@ class Host(Part, frozen=True, kw_only=True):
     """One host."""
 
     # What the host does.
-    roles: tuple[Literal["client", "access_point", "server", "meter_host", "observer", "controller"], ...]
+    roles: tuple[
+        Literal[
+            "client",
+            "access_point",
+            "server",
+            "proxy",
+            "origin",
+            "dns",
+            "router",
+            "meter_host",
+            "observer",
+            "controller",
+        ],
+        ...,
+    ]
     # Name or address by which the other hosts reach it on the control network, off the radio; every host of a
     # lab has one.
     control_address: str | None = None
@@ -179,12 +193,14 @@ class Link(Part, frozen=True, kw_only=True):
     mtu: int | None = None
     # Single parameters of the preset, checked by netjoule-link against link_config.
     overrides: dict[str, Any] | None = None
-    # Path behind the access point.
+    # What every path behind the access point has unless told under paths.
     wired: LinkWired | None = None
+    # Paths between access point and the hosts behind it, by host; each host has its own.
+    paths: dict[str, Path] | None = None
 
 
 class LinkWired(Part, frozen=True, kw_only=True):
-    """Path behind the access point."""
+    """What every path behind the access point has unless told under paths."""
 
     # One-way delay.
     delay_ms: float | None = None
@@ -192,6 +208,20 @@ class LinkWired(Part, frozen=True, kw_only=True):
     rate_mbps: float | None = None
     # Independent loss.
     loss_ratio: float | None = None
+
+
+class Path(Part, frozen=True, kw_only=True):
+    """One path."""
+
+    # Round-trip time that the path adds.
+    rtt_ms: float | None = None
+    # Rate of the bottleneck.
+    rate_mbps: float | None = None
+    # Share of packets that are lost.
+    loss_ratio: float | None = None
+    # What the path consists of, in order from the client, by the names that the testbed gives to elements;
+    # they take the place of delay, rate and loss.
+    elements: tuple[str, ...] | None = None
 
 
 class Element(Part, frozen=True, kw_only=True):
@@ -210,22 +240,8 @@ class Element(Part, frozen=True, kw_only=True):
 class Presets(Part, frozen=True, kw_only=True):
     """Named values of the testbed's factors, for workloads."""
 
-    # Paths between access point and server, by name.
+    # Paths between access point and a host behind it, by name.
     path: dict[str, Path] | None = None
-
-
-class Path(Part, frozen=True, kw_only=True):
-    """One path."""
-
-    # Round-trip time that the path adds.
-    rtt_ms: float | None = None
-    # Rate of the bottleneck.
-    rate_mbps: float | None = None
-    # Share of packets that are lost.
-    loss_ratio: float | None = None
-    # What the path consists of, in order from the client, by the names that the testbed gives to elements;
-    # they take the place of delay, rate and loss.
-    elements: tuple[str, ...] | None = None
 
 
 class Meter(Part, frozen=True, kw_only=True):

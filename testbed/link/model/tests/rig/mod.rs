@@ -26,7 +26,7 @@ pub(crate) struct Link {
     pub(crate) queue_packets: usize,
     pub(crate) retry_limit: u32,
     pub(crate) mpdu_error_ratio: f64,
-    pub(crate) path: Vec<WiredParams>,
+    pub(crate) paths: Vec<Vec<WiredParams>>,
 }
 
 impl Default for Link {
@@ -40,7 +40,7 @@ impl Default for Link {
             queue_packets: 512,
             retry_limit: 7,
             mpdu_error_ratio: 0.0,
-            path: Vec::new(),
+            paths: vec![Vec::new()],
         }
     }
 }
@@ -65,7 +65,7 @@ impl Link {
             limits: self.limits(),
             mpdu_error_ratio: self.mpdu_error_ratio,
         };
-        Model::new(seed, (0..self.stations).map(station).collect(), &self.path, 0, INTERVAL_NS)
+        Model::new(seed, (0..self.stations).map(station).collect(), &self.paths, 0, INTERVAL_NS)
     }
 }
 
@@ -118,7 +118,7 @@ impl Rig {
     }
 
     pub(crate) fn saturate_up(&mut self, payload_bytes: u32, until_ns: u64) -> f64 {
-        self.saturate(Port::Station(0), Port::Wired, payload_bytes, until_ns)
+        self.saturate(Port::Station(0), Port::Wired(0), payload_bytes, until_ns)
     }
 
     /// Keeps one queue full; gives back packets per second delivered.
@@ -129,7 +129,7 @@ impl Rig {
 
     /// Keeps all stations' queues full.
     pub(crate) fn saturate_all(&mut self, payload_bytes: u32, until_ns: u64) {
-        let flows: Vec<_> = (0..self.stations).map(|index| (Port::Station(index), Port::Wired)).collect();
+        let flows: Vec<_> = (0..self.stations).map(|index| (Port::Station(index), Port::Wired(0))).collect();
         self.keep_full(&flows, payload_bytes, until_ns);
     }
 
@@ -161,7 +161,7 @@ impl Rig {
         for index in 0..count {
             let now_ns = (index as f64 * S_NS as f64 / pps) as u64;
             self.run_until(now_ns);
-            self.send(now_ns, Port::Station(0), Port::Wired, ip_bytes);
+            self.send(now_ns, Port::Station(0), Port::Wired(0), ip_bytes);
         }
         self.run_until(for_ns + S_NS);
         Offered {
@@ -177,17 +177,17 @@ impl Rig {
         let (mut outstanding, mut seen, mut up, mut now_ns) = (0, 0, 0u64, 0);
         while now_ns < until_ns {
             while outstanding < window {
-                self.send(now_ns, Port::Station(0), Port::Wired, ip_bytes);
+                self.send(now_ns, Port::Station(0), Port::Wired(0), ip_bytes);
                 outstanding += 1;
             }
             now_ns = self.model.next_event_ns().unwrap_or(until_ns).min(until_ns);
             self.run_until(now_ns);
             for index in seen..self.delivered.len() {
                 match self.delivered[index].to {
-                    Port::Wired => {
+                    Port::Wired(_) => {
                         up += 1;
                         if up % 2 == 0 {
-                            self.send(now_ns, Port::Wired, Port::Station(0), 52);
+                            self.send(now_ns, Port::Wired(0), Port::Station(0), 52);
                         }
                     }
                     Port::Station(_) => outstanding -= 2,

@@ -71,10 +71,10 @@ impl Bench {
                    "addresses": [format!("10.77.0.{host}/24"), format!("fd77::{host}/64")]})
         };
         let config = json!({
-            "schema_version": 1, "preset": "ideal-216", "seed": 3, "io": io, "stats_socket": stats_socket,
+            "schema_version": 2, "preset": "ideal-216", "seed": 3, "io": io, "stats_socket": stats_socket,
             "stations": [station("client", &client, 2), station("second", &second, 3)],
-            "wired": {"name": "server", "netns": server.path(), "ifname": "eth0",
-                      "addresses": ["10.77.0.1/24", "fd77::1/64"]},
+            "wired": [{"name": "server", "netns": server.path(), "ifname": "eth0",
+                       "addresses": ["10.77.0.1/24", "fd77::1/64"]}],
         });
         Self { client, second, server, config, stats_socket }
     }
