@@ -4,6 +4,7 @@ usage <- "usage: analyse.R CAMPAIGN [--report] [--margin PERCENT] [--json]
        analyse.R PILOT --mde PERCENT --workload FILE [--power RATIO] [--json]
        analyse.R CAMPAIGN... --table-iv [--json]
        analyse.R CAMPAIGN CAMPAIGN --overlay FILE [--json]
+       analyse.R --intervals
   CAMPAIGN   folder of a campaign; tables/, figures/ and report.html are written into it
   --report   also write report.html
   --margin   ask whether arms are equivalent within so many percent
@@ -12,6 +13,7 @@ usage <- "usage: analyse.R CAMPAIGN [--report] [--margin PERCENT] [--json]
   --power    probability of finding it (default 0.8)
   --table-iv say E_A of the applications of several campaigns beside what was published; nothing is written
   --overlay  write a report that compares two campaigns side by side; nothing is written into them
+  --intervals answer each line of numbers on standard input with their mean and its 95 % t interval, as JSON
   --json     one JSON event per line also on a terminal
 example: Rscript --vanilla analysis-r/exec/analyse.R results/demo --report"
 
@@ -32,6 +34,8 @@ main <- function(arguments) {
     {
       if (any(c("--help", "-h") %in% arguments)) {
         cat(usage, "\n", sep = "")
+      } else if (identical(arguments, "--intervals")) {
+        tell_intervals(file("stdin", "r"))
       } else {
         options <- parse_arguments(arguments)
         if (!is.null(options$overlay)) {
@@ -78,6 +82,15 @@ parse_arguments <- function(arguments) {
     margin_percent = number_option(given, "--margin", 0, 100), mde_percent = number_option(given, "--mde", 0, 100),
     power = number_option(given, "--power", 0, 1)
   )
+}
+
+# Of each line of numbers, until the last.
+tell_intervals <- function(asked) {
+  on.exit(close(asked))
+  while (length(line <- readLines(asked, 1L)) > 0L) {
+    emit(mean_interval(as.numeric(strsplit(line, " ", fixed = TRUE)[[1]])), json = TRUE)
+    flush(stdout())
+  }
 }
 
 # A number strictly between two bounds; NULL when the option is not given.

@@ -39,3 +39,10 @@ test_that("results that disagree with the raw files give exit code 4, naming run
   expect_match(message, id, fixed = TRUE)
   expect_match(message, "p_a_w")
 })
+
+test_that("each line of numbers is answered with their mean and its interval", {
+  said <- capture.output(tell_intervals(textConnection(c("1 2 3", "5"))))
+  first <- jsonlite::fromJSON(said[1])
+  expect_equal(first[c("n", "mean", "high")], list(n = 3L, mean = 2, high = 2 + 4.30265273 / sqrt(3)))
+  expect_null(jsonlite::fromJSON(said[2])$high)
+})

@@ -10,23 +10,32 @@ import pytest
 from golden_sentences import raises, same_sentence
 from plans import plan
 
-from netjoule.analysis import analysis
+from netjoule.analysis import analysis, intervals
+from netjoule.analysis.intervals import differ_clearly, half_width
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks
 from netjoule.coursework.cells import CannotTell, Cell, Cells, Run
 from netjoule.coursework.exercises import EXERCISES
-from netjoule.coursework.interval import differ_clearly, half_width, t_quantile
 
 
 def test_intervals_are_those_of_printed_tables():
     for degrees, printed in folders.T_975.items():
-        assert t_quantile(degrees) == pytest.approx(printed, abs=6e-5)
+        blocks = [1.0] + [0.0] * degrees  # their standard error is that of the printed table's t
+        assert half_width(blocks) * (degrees + 1) == pytest.approx(printed, abs=6e-5)
     assert half_width([1.0, 2.0, 3.0]) == pytest.approx(4.3027 / 3**0.5, rel=1e-4)
     with raises(ValueError):
         half_width([1.0])
     assert differ_clearly([(2.0, 1.0), (2.1, 1.05), (2.2, 1.1)])
     assert not differ_clearly([(1.0, 2.0), (2.0, 1.0), (3.0, 3.1)])
     assert not differ_clearly([(2.0, 1.0)])
+
+
+def test_without_the_r_package_the_sentence_says_what_to_run(monkeypatch, tmp_path):
+    monkeypatch.setenv("NETJOULE_R_LIBRARY", str(tmp_path))
+    with intervals._r.__wrapped__() as process:
+        monkeypatch.setattr(intervals, "_r", lambda: process)
+        with raises(HostLacks):
+            half_width([4.0, 5.0, 7.0])
 
 
 def cell(transport, values, name="ea_j_per_mbit", payload_bytes=64, rate_mbps=6.0):

@@ -16,9 +16,9 @@ from typing import Any
 from msgspec import UNSET
 
 from netjoule.analysis.floor_warnings import OUTCOME_REFUSALS
+from netjoule.analysis.intervals import differ_clearly, half_width
 from netjoule.core import files
 from netjoule.core.words import counted
-from netjoule.coursework.interval import differ_clearly, half_width
 from netjoule.store.planfile import read_plan
 from netjoule_contracts.types.result import Result
 

@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterator
 from statistics import fmean
 
+from netjoule.analysis.intervals import differ_clearly
 from netjoule.coursework.cells import CannotTell, Cells, positive_pairs
 from netjoule.coursework.exercise import WITHIN, Exercise, mean_of
-from netjoule.coursework.interval import differ_clearly
 from netjoule.coursework.question import Answer, Number, Question
 
 _SMALL, _LARGE = 64, 1440
