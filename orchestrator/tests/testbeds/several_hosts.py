@@ -27,7 +27,7 @@ from netjoule.workload.load import Condition
 ROUND_TRIP = """
 import socket, sys, time
 best = 1e9
-for _ in range(3):
+for _ in range(5):
     with socket.socket() as one:
         start = time.perf_counter()
         try:
