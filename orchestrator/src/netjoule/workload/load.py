@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from netjoule.core.errors import UsageError
 from netjoule.core.reason import Reason
 from netjoule.hosts.host import Host
 from netjoule.workload.cell import Cell
@@ -190,7 +191,7 @@ class Unreachable:
 
 
 class Load(Protocol):
-    """What the runs of one campaign do."""
+    """What the runs of one campaign do; the base of each load, which leaves out what it does not have."""
 
     @property
     def name(self) -> str:
@@ -206,27 +207,34 @@ class Load(Protocol):
 
     def require_fit(self) -> None:
         """Refuse what hosts and path of the testbed cannot carry. Raises UsageError."""
+        return
 
     def summary(self) -> Mapping[str, str]:
         """What a plan says of it beside runs and time: sentences, by what they are about."""
+        return {}
 
     def sends(self) -> Sequence[Sending]:
         """What a client sends in each cell, for an estimate of its power; none where nobody knows."""
+        return ()
 
     def require(self) -> None:
         """Refuse what this host's kernel cannot do. Raises HostLacks.
 
         Only where the work is done here: what the controller of a lab has says nothing about its hosts.
         """
+        return
 
     def require_programs(self) -> None:
         """Refuse a campaign whose programs are not here. Raises HostLacks."""
+        return
 
     async def require_on(self, host: Any) -> None:
         """The same of a lab's host that is connected. Raises HostLacks."""
+        return
 
     def left_open(self) -> Mapping[str, Sequence[str]]:
         """What only the hosts of a lab can tell: sentences, by what they are about."""
+        return {}
 
     def heaviest(self) -> Sequence[Condition]:
         """Conditions under which the hosts draw most, for meters to find their ranges."""
@@ -236,15 +244,19 @@ class Load(Protocol):
 
         All runs of a campaign are asked about in the order of its plan, those of older versions lifted.
         """
+        return iter(())
 
     def unreachable(self, runs: Sequence[Sequence[Mapping[str, Any]]]) -> Unreachable | None:
         """The first limit that no run of a mini-block kept; `runs`: the documents of each."""
+        return None
 
     def compare(self, own: Kept, control: Kept) -> Mapping[str, Any]:
         """`control` of run.json: whether a run and the control run of its mini-block did the same work."""
+        raise UsageError(f"the load {self.name} has no control arm", next_step="leave control out")
 
     def recall(self, condition: Condition, run: Mapping[str, Any]) -> None:
         """Take up what it fixed for a condition before; `run`: run.json of a run of an earlier session."""
+        return
 
     async def open(self, condition: Condition, place: Place, duration_s: float) -> LoadSession:
         """Bring a run's work to where only `go` is missing; servers that outlive a run stay up.
@@ -256,6 +268,8 @@ class Load(Protocol):
 
     async def open_burst(self, number: int, duration_s: float, place: Place) -> LoadSession:
         """A burst of a sync pulse, from every client at once."""
+        raise UsageError(f"the load {self.name} has no sync pulses", next_step="leave sync_pulses out")
 
     async def close(self) -> None:
         """End the servers; may be called twice."""
+        return

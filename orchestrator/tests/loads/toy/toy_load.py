@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from netjoule.core.errors import RunFailed
 from netjoule.core.yamlfile import Document
 from netjoule.hosts.host import Process
 from netjoule.topology.topology import Topology
-from netjoule.workload.load import Condition, Event, HostTime, Kept, LoadSession, Outcome, Part, Place
+from netjoule.workload.load import Condition, Event, HostTime, Load, LoadSession, Outcome, Part, Place
 from netjoule.workload.workload import Workload
 
 __all__ = ["WaitLoad"]
@@ -79,7 +78,7 @@ class WaitSession:
             await process.stop()
 
 
-class WaitLoad:
+class WaitLoad(Load):
     """`workload.load.Load`."""
 
     name = "wait"
@@ -94,49 +93,10 @@ class WaitLoad:
 
     hosts: Mapping[str, int] = {"client": 1, "server": 1}
 
-    def require_fit(self) -> None:
-        return None
-
-    def require(self) -> None:
-        return None
-
-    def require_programs(self) -> None:
-        return None
-
-    async def require_on(self, host: Any) -> None:
-        return None
-
-    def left_open(self) -> Mapping[str, Sequence[str]]:
-        return {}
-
-    def summary(self) -> Mapping[str, str]:
-        return {}
-
-    def sends(self) -> Sequence[Any]:
-        return ()
-
     def heaviest(self) -> Sequence[Condition]:
         return ()
-
-    def check(self, condition: Condition, kept: Kept) -> Iterator[tuple[str, str, str]]:
-        return iter(())
-
-    def unreachable(self, runs: Sequence[Sequence[Mapping[str, Any]]]) -> None:
-        return None
-
-    def compare(self, own: Kept, control: Kept) -> Mapping[str, Any]:
-        raise AssertionError("it has no control arm")
-
-    def recall(self, condition: Condition, run: Mapping[str, Any]) -> None:
-        return None
 
     async def open(self, condition: Condition, place: Place, duration_s: float) -> LoadSession:
         wait_s = float(condition.factors["wait_ms"]) / 1000
         pause_s = float(condition.factors.get("pause_ms", 0)) / 1000
         return WaitSession(place, wait_s, pause_s, math.ceil(duration_s / wait_s))
-
-    async def open_burst(self, number: int, duration_s: float, place: Place) -> LoadSession:
-        raise AssertionError("it has no bursts")
-
-    async def close(self) -> None:
-        return None

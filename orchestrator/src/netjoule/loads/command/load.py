@@ -10,18 +10,18 @@ import re
 import shlex
 import shutil
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from netjoule.core import programs
-from netjoule.core.errors import HostLacks, RunFailed, UsageError
+from netjoule.core.errors import HostLacks, RunFailed
 from netjoule.hosts.host import Host, Process, ProcessEnded, how_it_ended
 from netjoule.loads.command import timed_command
 from netjoule.loads.command.session import KEPT_LINES, CommandSession
 from netjoule.loads.command.settings import Settings, complete
 from netjoule.topology.topology import EMULATED, Topology
-from netjoule.workload.load import Condition, Event, Kept, LoadSession, Place, Unreachable
+from netjoule.workload.load import Condition, Event, Load, Place
 from netjoule.workload.workload import Workload
 
 READY_TIMEOUT_S = 15.0
@@ -30,7 +30,7 @@ KEPT_STDOUT_BYTES = 2**20
 _MORE_WARM_UPS = 8
 
 
-class CommandLoad:
+class CommandLoad(Load):
     """Runs of a command in one campaign (`workload.load.Load`)."""
 
     name = "command"
@@ -45,13 +45,7 @@ class CommandLoad:
         self._repeats: dict[str, int] = {}
         self._warm: set[str] = set()  # conditions that had their warm-up runs in this session
 
-    # -- what it needs, and what is known before and after: little ----------------------------------
-
-    def require_fit(self) -> None:
-        """It fits every testbed that has a client and a server."""
-
-    def require(self) -> None:
-        """It needs nothing of the kernel."""
+    # -- what it needs, and what is known before and after -----------------------------------------
 
     def require_programs(self) -> None:
         """Refuse a command that is not here, where the hosts share this one's files. Raises HostLacks."""
@@ -77,32 +71,12 @@ class CommandLoad:
     def _server_programs(self) -> Sequence[str]:
         return () if self._settings.server is None else (self._settings.server[0],)
 
-    def left_open(self) -> Mapping[str, Sequence[str]]:
-        """Nothing."""
-        return {}
-
     def summary(self) -> Mapping[str, str]:
         """The command, and the program beside it."""
         said = {"command": shlex.join(self._settings.run)}
         if self._settings.server is not None:
             said["server"] = shlex.join(self._settings.server)
         return said
-
-    def sends(self) -> Sequence[Any]:
-        """Nobody knows."""
-        return ()
-
-    def check(self, _condition: Condition, _kept: Kept) -> Iterator[tuple[str, str, str]]:
-        """No defects beyond the schemas'."""
-        return iter(())
-
-    def unreachable(self, _runs: Sequence[Sequence[Mapping[str, Any]]]) -> Unreachable | None:
-        """It has no limits."""
-        return None
-
-    def compare(self, _own: Kept, _control: Kept) -> Mapping[str, Any]:
-        """It has no control arm. Raises UsageError."""
-        raise UsageError("the load command has no control arm", next_step="leave control out")
 
     def heaviest(self) -> Sequence[Condition]:
         """Every condition: which one draws most, nobody knows before."""
@@ -143,10 +117,6 @@ class CommandLoad:
             events.append(Event("warmed_up", words))
         self._warm.add(key)
         return await self._session(condition, place, self._repeats[key], events)
-
-    async def open_burst(self, _number: int, _duration_s: float, _place: Place) -> LoadSession:
-        """A command has no bursts. Raises UsageError."""
-        raise UsageError("the load command has no sync pulses", next_step="leave sync_pulses out")
 
     async def close(self) -> None:
         """End the server program."""

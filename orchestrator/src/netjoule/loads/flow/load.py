@@ -19,7 +19,7 @@ from netjoule.loads.flow.session import FlowSession
 from netjoule.loads.flow.settings import FlowSettings, complete
 from netjoule.loads.flow.verdict import kept_by_none
 from netjoule.topology.topology import IMPORTED, Topology
-from netjoule.workload.load import Condition, Event, Kept, Place, Sending, Unreachable
+from netjoule.workload.load import Condition, Event, Kept, Load, Place, Sending, Unreachable
 from netjoule.workload.workload import Workload
 from netjoule_contracts.flow_control import control_of
 
@@ -27,7 +27,7 @@ SERVER_PORT = 5301
 _PROGRAM = "netjoule-traffic"
 
 
-class FlowLoad:
+class FlowLoad(Load):
     """Flows of one campaign (`workload.load.Load`)."""
 
     name = "flow"
