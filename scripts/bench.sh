@@ -3,7 +3,7 @@
 # All benches in one run; what is printed also goes to docs/benchmarks.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-cargo build --quiet --release --locked
-cargo build --quiet --release --locked --package netjoule-quic --example quiche_loop
+scripts/setup.sh run # after the tests' set-up, so that netjoule-traffic is the program that is optimised across crates
+cargo rustc --quiet --release --locked --package netjoule-quic --example quiche_loop -- -C lto=thin
 cargo build --quiet --release --locked --package netjoule-traffic --example two_alarms
 PYTHONPATH=scripts/bench exec .venv/bin/python -m netjoule_bench --write --fetch-iperf3 "$@"

@@ -4,7 +4,7 @@
 # Prints nothing outside of a git checkout. scripts/dist.sh writes it beside what it builds, netjoule compares.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-SOURCES=(Cargo.toml Cargo.lock traffic protocols testbed/link ':!protocols/contracts')
+SOURCES=(.cargo Cargo.toml Cargo.lock traffic protocols testbed/link ':!protocols/contracts')
 
 [ -e .git ] || exit 0
 commit=$(git log -1 --format=%h --abbrev=12 -- "${SOURCES[@]}")

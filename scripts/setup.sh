@@ -120,6 +120,10 @@ rust_build() {
   say "Rust: one release build of netjoule-traffic and netjoule-link (BoringSSL inside: about 4 minutes when new)"
   cargo "${verb[@]}" --quiet --release --locked --workspace ||
     fail "cargo ${verb[*]} --release failed" "read the error above; 'cargo ${verb[*]} --release' repeats it"
+  [ "${verb[0]}" = build ] || return 0
+  # Optimised across crates: QUIC takes 13 % less CPU. The tests bring the program back that they are built with.
+  cargo rustc --quiet --release --locked --package netjoule-traffic --bin netjoule-traffic -- -C lto=thin ||
+    fail "netjoule-traffic could not be linked" "read the error above; a RUSTFLAGS of your own hides .cargo/config.toml: unset it"
 }
 
 r_package() ( # the lock ends with it: tests ask for the package while others set up

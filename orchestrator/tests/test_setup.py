@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,23 @@ def test_programs_that_boringssls_build_starts_are_installed(tmp_path):
     assert started
     ended = set_up(tmp_path, dpkg_query="exit 1", id="echo 1000")
     assert started <= set(ended.stderr.splitlines()[0].partition(": ")[2].split())
+
+
+def test_the_program_that_campaigns_start_is_linked_last_and_optimised_across_crates(tmp_path):
+    python = tmp_path / "tree/.venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\n")
+    python.chmod(0o755)
+    quiet = dict.fromkeys(("cat", "find", "flock", "sha256sum", "xargs", "R"), "while read -r; do :; done")
+    ended = set_up(tmp_path, **quiet, cargo=f'echo "$*" >>{tmp_path}/asked')
+    assert ended.returncode == 0, ended.stderr
+    build, program = (tmp_path / "asked").read_text().splitlines()
+    assert build.split() == ["build", "--quiet", "--release", "--locked", "--workspace"]
+    assert program.split()[0] == "rustc"
+    assert program.endswith("--bin netjoule-traffic -- -C lto=thin")
+    # Without bitcode in the libraries rustc refuses that.
+    settings = tomllib.loads((ROOT / ".cargo/config.toml").read_text())
+    assert "embed-bitcode=yes" in settings["build"]["rustflags"]
 
 
 @pytest.mark.parametrize(
