@@ -49,7 +49,7 @@ place_methods <- function(pairs) {
 #' @noRd
 compared <- function(pairs) {
   places <- place_methods(pairs)
-  of <- function(what) pairs[place %in% places[how == what, place]]
+  of <- function(what) pairs[pairs$place %in% places$place[places$how == what]]
   by_ratio <- of("ratio")
   grid <- complete_grid(log_ratio_grid(by_ratio))
   list(
@@ -67,15 +67,7 @@ compared <- function(pairs) {
 log_ratio_grid <- function(pairs) pair_grid(pairs, log(pairs$ea / pairs$ea_ref))
 
 # The same of any value of each pair; of several pairs in a block and place their mean.
-pair_grid <- function(pairs, values) {
-  blocks <- sort(unique(pairs$block))
-  places <- sort(unique(pairs$place))
-  grid <- matrix(NA_real_, length(blocks), length(places), dimnames = list(blocks, places))
-  cells <- data.table(block = pairs$block, place = pairs$place, value = values)
-  cells <- cells[, list(value = mean(value)), by = list(block, place)]
-  grid[cbind(match(cells$block, blocks), match(cells$place, places))] <- cells$value
-  grid
-}
+pair_grid <- function(pairs, values) tapply(values, list(pairs$block, pairs$place), mean)
 
 #' Leave out blocks and loads until every block has every load
 #'

@@ -5,7 +5,7 @@ root <- function(...) file.path(contracts_dir(), "..", "..", ...)
 
 shipped <- function(name) {
   folder <- tempfile("golden")
-  utils::untar(root("results", "golden", paste0(name, ".tar.xz")), exdir = folder, tar = "internal")
+  utils::untar(root("results", "golden", paste0(name, ".tar.xz")), exdir = folder)
   list.dirs(folder, recursive = FALSE)
 }
 
