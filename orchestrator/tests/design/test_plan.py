@@ -7,12 +7,14 @@ import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
+import netjoule_contracts
 from netjoule import loads
 from netjoule.cli import launch, plan
 from netjoule.design.duration import forecast, least_p
 from netjoule.design.run_table import FINAL, PlanRow, expand, next_mini_block, with_repeats
 from netjoule.loads.flow.settings import Pace
 from netjoule.workload.cell import Cell
+from netjoule.workload.workload import Workload
 
 TRANSPORTS = ["udp", "tcp", "quic", "null"]
 
@@ -254,8 +256,24 @@ def test_forecast_counts_runs_and_time():
     size = forecast(make(blocks=3, rates=(1, 3, 10, 30)), synthetic.topology())
     assert (size.runs, size.mini_blocks) == (96, 24)
     # 4.5 s of windows, two guards of a meter update and a device sample (0.1 s each), process starts.
-    assert size.duration_s == pytest.approx(96 * (4.5 + 2 * 0.2 + 0.1) + 1)
-    assert size.least_p == 0.25
+    assert size.duration_s == pytest.approx(96 * (4.5 + 2 * 0.2 + 0.1) + 1 + 3)
+    assert (size.sessions, size.least_p) == (1, 0.25)
+
+
+def test_forecast_counts_the_start_of_each_session_and_idle_windows_that_no_two_runs_share(monkeypatch):
+    known = netjoule_contracts.factors()
+    document = make(blocks=3, rates=(1,), sizes=(64,)).document
+    factors = document["factors"] | {"path": [{"rtt_ms": 5}, {"rtt_ms": 40}]}
+    workload = Workload.from_document(document | {"factors": factors}, where="test")
+    sizes = {}
+    for change in ({}, {"moves_idle_power": True}, {"while_up": False}):
+        told = known | {"path": known["path"] | change}
+        monkeypatch.setattr(netjoule_contracts, "factors", lambda told=told: told)
+        sizes["".join(change)] = forecast(workload, synthetic.topology())
+    plain, moving, held = sizes.values()
+    assert moving.duration_s - plain.duration_s == pytest.approx(6 * 1)
+    assert (plain.sessions, held.sessions) == (1, 6)
+    assert held.duration_s - plain.duration_s == pytest.approx(5 * (1 + 3))
 
 
 def test_least_p_of_a_sign_flip_test():

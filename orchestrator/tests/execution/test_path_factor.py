@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from plans import plan
 from runner_fakes import Script, new_campaign, run, topology, workload
 from tiny_campaign import netjoule, table, written
 
+import netjoule_contracts
 from netjoule.core.errors import UsageError
 from netjoule.design.limits import check_workload
 from netjoule.topology.paths import path_elements
@@ -135,6 +137,25 @@ def test_the_testbed_is_set_only_where_a_run_differs_from_the_one_before(tmp_pat
         for run_id in changes:  # before its own sender is ready, and so before its idle window
             noted = [what for what, of, _ in script.log if of == run_id]
             assert noted.index("apply") < noted.index("open")
+
+
+def test_what_moves_idle_power_changes_behind_the_idle_window_of_the_run_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = netjoule_contracts.factors()
+    for moves in (False, True):
+        told = known | {"path": known["path"] | {"moves_idle_power": moves}}
+        monkeypatch.setattr(netjoule_contracts, "factors", lambda told=told: told)
+        script = Script()
+        with new_campaign(tmp_path / str(moves), flows(), with_presets()) as campaign:
+            run(campaign, script)
+            windows = {row.run_id: campaign.read_run(row.run_id)["windows"] for row in campaign.rows()}
+        changes = {run_id: t_s for what, run_id, t_s in script.log if what == "apply"}
+        assert len(changes) == 2
+        for (_, before), (run_id, after) in itertools.pairwise(windows.items()):
+            shared = before["idle_after"] == after["idle_before"]
+            assert shared == (run_id not in changes or not moves)
+            assert shared or before["idle_after"]["t_end_s"] <= changes[run_id]
 
 
 @pytest.mark.netns

@@ -28,7 +28,9 @@ from netjoule.cli.progress import progress_sink
 from netjoule.core import files
 from netjoule.core.console import Output
 from netjoule.core.errors import InvalidData, RunFailed, UsageError
+from netjoule.design import run_table
 from netjoule.execution import runner
+from netjoule.execution.progress import Pace
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.store.campaign import Campaign
 from netjoule.testbeds.base import Remark
@@ -60,6 +62,37 @@ def test_a_campaign_runs_every_row_once_and_completes(tmp_path: Path) -> None:
     assert events[0].remaining_s == pytest.approx(8 * (4.1 + 2 * 0.15))
     results = [e for e in events if e.kind == "run_result"]
     assert all(e.nodes[0]["ea_j_per_mbit"] == 0.5 for e in results)
+
+
+def test_what_is_left_goes_by_how_long_runs_of_a_condition_took() -> None:
+    load = workload(blocks=2, offered_rate_mbps=[1], transports=["udp", "tcp", "null"])
+    udp, tcp, null = sorted(run_table.expand(load, 7)[:3], key=lambda row: "udp tcp null".index(row.arm))
+    pace = Pace(4.0)
+    assert pace.remaining_s([udp, tcp]) == 8
+    pace.ran(udp, 90)  # its warm-up runs are in it
+    assert pace.remaining_s([udp, tcp]) == 180
+    pace.ran(udp, 10)
+    pace.ran(tcp, 50)
+    assert pace.remaining_s([udp, tcp, tcp, null]) == 10 + 2 * 50 + 30
+
+
+def test_what_is_left_of_a_resumed_campaign_goes_by_the_runs_before(tmp_path: Path) -> None:
+    script, path = Script(), tmp_path / "c"
+
+    def on_report(_spec: FlowSpec, report: dict[str, Any]) -> dict[str, Any]:
+        if len(script.of("go")) == 4:
+            raise asyncio.CancelledError  # as if the process were gone
+        return report
+
+    script.on_report = on_report
+    with new_campaign(path, workload(blocks=2)) as campaign, pytest.raises(asyncio.CancelledError):
+        run(campaign, script)
+    script.on_report = lambda _spec, report: report
+    with Campaign.open(path) as campaign:
+        left = sum(row.status == "planned" for row in campaign.rows())
+        _, events = run(campaign, script)
+    # From the idle window before to the end of the tail: 1 + 0.6 + 2 + 0.3, guards.
+    assert events[0].remaining_s == pytest.approx(left * (3.9 + 2 * 0.15), rel=0.01)
 
 
 def test_neighbours_share_one_idle_window(tmp_path: Path) -> None:

@@ -50,7 +50,8 @@ def measure(
 
     Example: netjoule measure --env LEVEL=1,9 -- sh -c 'seq 9999 | gzip -$LEVEL'
     """
-    from netjoule.core.console import Output
+    from netjoule.core.console import Output, duration_text
+    from netjoule.core.words import counted
 
     settings = _settings(command, server, server_ready, _work(work_regex, work_json), unit)
 
@@ -62,7 +63,9 @@ def measure(
     code, _ = typed.start(
         "measure",
         asked,
-        lambda size: f"{size.runs} runs until the command ends",
+        lambda size: (
+            f"{counted(size.runs, 'run')} until the command ends, {duration_text(size.duration_s)} or more"
+        ),
         explained_by="docs/measure.md",
         testbed=testbed,
         out=out,

@@ -20,7 +20,7 @@ from netjoule.diagnostics import sample_size
 from netjoule.loads import load_of
 from netjoule.topology.paths import parameters
 from netjoule.topology.topology import Topology
-from netjoule.workload.cell import Cell, value_name
+from netjoule.workload.cell import value_name
 from netjoule.workload.workload import Workload, of_testbed
 
 
@@ -75,16 +75,16 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
         f"runs       {size.runs} = {counted(size.mini_blocks, 'mini-block')} x"
         f" {counted(size.arms, _arm_word(of))}, {counted(size.blocks, 'block')}"
     )
-    yield f"time       {duration_text(size.duration_s)} ({size.run_s:.1f} s a run)"
+    longer = " or more: it ends when its work does" if size.until_done else ""
+    yield f"time       {duration_text(size.duration_s)} ({size.run_s:.1f} s a run{longer})"
     yield f"smallest p {_smallest_p_text(size, of)}"
     load = load_of(of, where)
     for about, line in load.summary().items():
         yield f"{about:<10} {line}"
     for name in filter(of_testbed, of.factors):
         yield f"{name:<10} {'; '.join(_setting(where, name, value) for value in of.factors[name])}"
-    held = {Cell(run_table.of_session(cell)) for cell in of.cells}
-    if len(held) > 1:
-        yield f"sessions   {of.blocks * len(held)}, one in each block for what only a start sets"
+    if size.sessions > 1:
+        yield f"sessions   {size.sessions}, one in each block for what only a start sets"
     yield f"seed       {seed if seed is not None else 'drawn when the campaign starts'}"
     yield from (f"resolution {_resolution_text(e)}" for e in estimates)
     for about, lines in load.left_open().items():

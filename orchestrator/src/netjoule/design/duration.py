@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import netjoule_contracts as contracts
+from netjoule.design import run_table, timeline
 from netjoule.design.instruments import pace_of
-from netjoule.design.timeline import guard_s, pulse_s
 from netjoule.topology.topology import Topology
-from netjoule.workload.workload import Workload
+from netjoule.workload.workload import Workload, moves_idle_power
 
 # Start and end of a flow's processes beside its windows; measured on a 2-core host.
 _OVERHEAD_S = 0.1
+# Start and end of an emulated testbed around the runs of a session; measured there, too.
+_SESSION_S = 3.0
 # Time step of a device model's samples (netjoule-device), over which modelled power is smeared.
 _DEVICE_SAMPLE_S = 0.1
 
@@ -22,7 +25,10 @@ class Forecast:
 
     Attributes:
         runs: number of runs when none is invalid.
-        duration_s: their time, in seconds.
+        sessions: how often the testbed starts.
+        run_s: length of a run, in seconds; at least, where it ends when its work does.
+        duration_s: time of the whole, in seconds; as `run_s`.
+        until_done: whether a run ends when its work does.
         least_p: smallest p-value the paired sign-flip test over blocks can give.
     """
 
@@ -30,31 +36,41 @@ class Forecast:
     mini_blocks: int
     blocks: int
     arms: int
+    sessions: int
     run_s: float
     duration_s: float
+    until_done: bool
     least_p: float
 
 
 def forecast(workload: Workload, topology: Topology) -> Forecast:
     """Count, time and least attainable p of a workload on a testbed."""
-    run_s = workload.timing.run_s + 2 * _guard_s(topology) + _OVERHEAD_S
-    pulses_s = 2 * pulse_s([pace_of(m) for m in topology.meters]) if workload.sync_pulses else 0.0
+    paces = [pace_of(meter) for meter in topology.meters]
+    kind = contracts.loads()[workload.load]["window"]
+    modelled = any(meter.emulated for meter in topology.meters)
+    guard_s = timeline.guard_s(paces, _DEVICE_SAMPLE_S if modelled else 0.0)
+    run_s = timeline.run_s(workload.timing, paces, guard_s, kind) + _OVERHEAD_S
+    pulses_s = 2 * timeline.pulse_s(paces) if workload.sync_pulses else 0.0
+    session_s = workload.timing.idle_s + pulses_s + _SESSION_S
+    sessions = run_table.sessions(workload)
     return Forecast(
         runs=workload.runs,
         mini_blocks=workload.mini_blocks,
         blocks=workload.blocks,
         arms=len(workload.arms),
+        sessions=sessions,
         run_s=run_s,
-        duration_s=workload.runs * run_s + workload.timing.idle_s + pulses_s,
+        duration_s=workload.runs * run_s + _own_idle_s(workload) + sessions * session_s,
+        until_done=kind == timeline.UNTIL_DONE,
         least_p=least_p(workload.blocks),
     )
 
 
-def _guard_s(topology: Topology) -> float:
-    """What the runner adds before and after each flow, so that no reading straddles a window's edge."""
-    paces = [pace_of(meter) for meter in topology.meters]
-    modelled = any(m.emulated for m in topology.meters)
-    return guard_s(paces, _DEVICE_SAMPLE_S if modelled else 0.0)
+def _own_idle_s(workload: Workload) -> float:
+    """Idle windows that no two runs share, seconds: where what changes between them moves idle power."""
+    moving = [name for name, values in workload.factors.items() if moves_idle_power(name) and values[1:]]
+    changes = workload.runs if workload.arm in moving else workload.mini_blocks if moving else 0
+    return changes * workload.timing.idle_s
 
 
 def least_p(blocks: int) -> float:

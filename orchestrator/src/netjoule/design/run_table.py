@@ -129,6 +129,12 @@ def of_session(cell: Cell) -> dict[str, Any]:
     }
 
 
+def sessions(workload: Workload) -> int:
+    """How many a campaign has when nothing stops it: one, or in each block one for each of those values."""
+    held = {Cell(of_session(cell)) for cell in workload.cells}
+    return workload.blocks * len(held) if len(held) > 1 else 1
+
+
 def _by_session(cells: Sequence[Cell]) -> list[Cell]:
     """Cells in their order, but those that one session can have side by side."""
     first: dict[Cell, int] = {}

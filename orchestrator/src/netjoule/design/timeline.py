@@ -161,6 +161,12 @@ def least_work_s(timing: Timing, meters: Sequence[MeterPace]) -> float:
     return max(timing.measure_s, _WORK_MARGIN * LEAST_UPDATES * slowest_s)
 
 
+def run_s(timing: Timing, meters: Sequence[MeterPace], guard_s: float, kind: str) -> float:
+    """One run with its guards and the idle window that it shares, seconds; at least, where work ends it."""
+    longer_s = least_work_s(timing, meters) - timing.measure_s if kind == UNTIL_DONE else 0.0
+    return timing.run_s + longer_s + 2 * guard_s
+
+
 def done_windows(timing: Timing, t_start_s: float, t_end_s: float) -> Windows:
     """Windows of work that was measured until it was done (campaign time, seconds)."""
     return Windows(None, Span(t_start_s, t_end_s), Span(t_end_s, t_end_s + timing.tail_s))

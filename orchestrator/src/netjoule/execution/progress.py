@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from netjoule.design.run_table import PlanRow
+    from netjoule.workload.cell import Cell
 
 Kind = Literal[
     "testbed_ready", "sync_pulse", "run_started", "run_finished", "run_result", "repeat", "session_finished"
@@ -47,19 +49,21 @@ ProgressSink = Callable[[ProgressEvent], None]
 
 
 class Pace:
-    """Estimates what is left from the plan's nominal run length and the runs seen so far."""
+    """Estimates what is left from the plan's nominal run length and the runs seen so far.
+
+    Runs of a condition take alike, the later ones most: its first has warm-up runs in it.
+    """
 
     def __init__(self, nominal_run_s: float) -> None:
         """`nominal_run_s` is the length of a run by its timing alone."""
         self._nominal_s = nominal_run_s
-        self._spent_s = 0.0
-        self._runs = 0
+        self._took_s: dict[tuple[str, Cell], float] = {}
 
-    def ran(self, seconds: float) -> None:
+    def ran(self, row: PlanRow, seconds: float) -> None:
         """Note how long a run took with everything around it."""
-        self._spent_s += seconds
-        self._runs += 1
+        self._took_s[row.arm, row.cell] = seconds
 
-    def remaining_s(self, runs_left: int) -> float:
-        """Expected seconds for `runs_left` runs."""
-        return runs_left * (self._spent_s / self._runs if self._runs else self._nominal_s)
+    def remaining_s(self, left: Iterable[PlanRow]) -> float:
+        """Expected seconds for the runs that are left."""
+        other_s = fmean(self._took_s.values()) if self._took_s else self._nominal_s
+        return sum(self._took_s.get((row.arm, row.cell), other_s) for row in left)

@@ -31,6 +31,7 @@ from netjoule.radio.log import RadioLog
 from netjoule.store.campaign import Campaign
 from netjoule.testbeds.host_clocks import HostClocks
 from netjoule.workload.load import Load, LoadSession
+from netjoule.workload.workload import moves_idle_power
 
 if TYPE_CHECKING:
     from netjoule.execution.results import Compute
@@ -86,7 +87,6 @@ class Runs:
         self._workload = campaign.workload
         self._timing = campaign.workload.timing
         self._guard_s = timeline.guard_s(meters, testbed.power_grain_s)
-        self._pace = Pace(self._timing.run_s + 2 * self._guard_s)
         self._open: OpenRun | None = None
         self._worked: set[str] = set()
         self._block: int | None = None
@@ -100,6 +100,9 @@ class Runs:
         self._measurement = Measurement(
             campaign, testbed, load, time, meters=meters, radio=radio, clocks=self._clocks, note=self._event
         )
+        window = timeline.UNTIL_DONE if self._measurement.until_done else "fixed"
+        self._pace = Pace(timeline.run_s(self._timing, meters, self._guard_s, window))
+        self._paced_s = 0.0  # when the last run, or the session before the first, had ended
         # Getting ready may be work itself (warm-up runs), and a window until done has no guard behind it.
         self._idle_guard_s = self._guard_s if self._measurement.until_done else 0.0
         self._finaliser = Finaliser(
@@ -115,11 +118,12 @@ class Runs:
     async def run_all(self) -> None:
         """Run until the plan is done, repeats included, or what comes next needs a session of its own."""
         try:
-            self._tell("testbed_ready")
             self._recall()
+            self._tell("testbed_ready")
             await self._results.compute_leftovers()
             if self._upcoming() is not None:
                 await self._pulse()
+            self._paced_s = self._time.now_s()
             while (mini := await self._next()) is not None:
                 for row in mini.missing:
                     if mini.resumed:
@@ -141,6 +145,8 @@ class Runs:
             document = self._campaign.read_run(row.run_id)
             if document["work"] is not None:
                 self._load.recall(row.condition(self._workload, self._campaign.seed), document)
+                first, last = (document["windows"][name] for name in ("idle_before", "tail"))
+                self._pace.ran(row, last["t_end_s"] - first["t_start_s"])
 
     # -- order -----------------------------------------------------------------------------------
 
@@ -230,7 +236,7 @@ class Runs:
     # -- one run ---------------------------------------------------------------------------------
 
     async def _run(self, row: PlanRow) -> None:
-        began_s = self._time.now_s()
+        await self._close_before_a_change(row)
         self._campaign.set_status(row.run_id, "running")
         self._tell("run_started", row)
         await self._end_work()
@@ -255,9 +261,16 @@ class Runs:
             if run.session is not None:
                 await run.session.end()
             raise
-        self._pace.ran(self._time.now_s() - began_s)
+        before_s, self._paced_s = self._paced_s, self._time.now_s()
+        self._pace.ran(row, self._paced_s - before_s)
         self._worked.add(row.run_id)
         self._tell("run_finished", row, ", ".join(r.code for r in run.reasons))
+
+    async def _close_before_a_change(self, row: PlanRow) -> None:
+        """Where another idle power comes into force, the idle window behind the run before comes first."""
+        asked = row.condition(self._workload, self._campaign.seed).testbed
+        if any(moves_idle_power(name) and self._asked.get(name) != value for name, value in asked.items()):
+            await self._close_chain()
 
     async def _set_testbed(self, run: OpenRun) -> None:
         """Have the testbed as the run asks for it before its idle window; run.json keeps what is in force."""
@@ -367,7 +380,7 @@ class Runs:
     ) -> None:
         rows = self._campaign.rows()
         again = run_table.with_repeats(rows, self._campaign.seed, self._workload.max_attempts)
-        remaining_s = self._pace.remaining_s(len(self._left(again)))
+        remaining_s = self._pace.remaining_s(self._left(again))
         # The results of a mini-block are told one by one, then that it is repeated.
         wanted = run_table.last_attempts(rows if kind == "run_result" else again)
         self._progress(

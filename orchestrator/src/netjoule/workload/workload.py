@@ -150,6 +150,11 @@ def of_testbed(factor: str) -> bool:
     return (contracts.factor(factor) or {}).get("owner") == "testbed"
 
 
+def moves_idle_power(factor: str) -> bool:
+    """Whether what a host draws while nothing runs depends on it."""
+    return bool((contracts.factor(factor) or {}).get("moves_idle_power"))
+
+
 def effective(document: Document, beside: yamlfile.Beside = lambda _: ()) -> Document:
     """A workload as it was written, in the newest shape and with the defaults that all loads have.
 
