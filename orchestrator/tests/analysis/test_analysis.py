@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The R program is replaced by small shell scripts that say what it says."""
 
+import os
+from pathlib import Path
+
 import pytest
+import synthetic
 from golden_sentences import raises
 
 from netjoule.analysis import analysis
+from netjoule.cli import launch
+from netjoule.core import programs
 from netjoule.core.errors import HostLacks, InvalidData, RunFailed
 
 
@@ -76,6 +82,26 @@ def test_without_r_the_way_to_get_it_is_named(tmp_path, monkeypatch):
     with raises(HostLacks) as caught:
         analysis.run_analysis("analyse", tmp_path, print)
     assert caught.value.exit_code == 3
+
+
+def test_a_package_older_than_its_sources_is_refused_before_a_campaign(tmp_path, monkeypatch):
+    monkeypatch.setattr(programs, "checkout", lambda: tmp_path)
+    monkeypatch.setenv("NETJOULE_R_LIBRARY", str(tmp_path / "library"))
+    installed = tmp_path / "library" / "netjoule" / "DESCRIPTION"
+    sources = [tmp_path / "analysis-r" / name for name in ("DESCRIPTION", "R/words.R")]
+    for place, file in enumerate([*sources, installed]):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        os.utime(file, (place, place))
+    analysis.require_fresh_r()
+    os.utime(sources[1], (9, 9))
+    with raises(HostLacks):
+        analysis.require_fresh_r()
+    workload, topology = synthetic.workload(), synthetic.topology()
+    with pytest.raises(HostLacks, match="older than its sources"):
+        launch.require_programs(launch.Inputs(workload, topology, Path("w"), Path("t")))
+    installed.unlink()
+    analysis.require_fresh_r()
 
 
 def test_a_flood_of_warnings_does_not_block(rscript, tmp_path):

@@ -65,7 +65,7 @@ JSON_DEFECTS = [
         ["schema_version"],
         9,
         "field schema_version",
-        "version 9 is newer than the 1 known here",
+        "this netjoule reads versions up to 1, and the file is of a newer one, 9",
     ),
     ("campaign.json", ["host", "hostname"], "lab-3", "field host.hostname", "unknown field"),
     ("campaign.json", ["workload", "blocks"], 0, "field workload.blocks", "below the least allowed 1"),

@@ -103,7 +103,7 @@ def test_lists_of_flows_at_once_directions_and_congestion_controls_are_factors()
     ("changes", "words"),
     [
         ({"load": "flaw"}, "field load: 'flaw' is not one of flow"),
-        ({"factors": FACTORS | {"colour": ["red"]}}, "field factors.colour: unknown field"),
+        ({"factors": FACTORS | {"colour": ["red"]}}, "field factors.colour: flow has no factor colour"),
         ({"factors": FACTORS | {"build": ["a"]}}, "field factors.build: flow has no factor build"),
         ({"factors": {"transport": ["udp"]}}, "field factors: the field payload_bytes is missing"),
         ({"factors": FACTORS | {"gso": [True, True]}}, "field factors.gso: a value stands twice"),
@@ -116,6 +116,85 @@ def test_lists_of_flows_at_once_directions_and_congestion_controls_are_factors()
 )
 def test_what_does_not_fit_is_refused_at_its_field(changes: dict[str, Any], words: str) -> None:
     assert words in refused(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"schema_version": 3},
+            "field schema_version: this netjoule reads versions up to 2, and the file is of a newer one, 3",
+        ),
+        ({"schema_version": 1}, "a workload with factors is of version 2"),
+    ],
+)
+def test_another_version_is_named_before_all_else(changes: dict[str, Any], words: str) -> None:
+    assert words in refused(**changes, blocks=0)
+
+
+OLDER = {
+    "schema_version": 1,
+    "name": "small",
+    "transports": ["udp", "tcp", "null"],
+    "payload_bytes": [64],
+    "offered_rate_mbps": [3],
+    "blocks": 2,
+    "timing": TIMING,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"transports": ["udp", "udpp"]}, "old, field transports.1: 'udpp'"),
+        ({"transports": ["null"]}, "old, field transports: the list is too short"),
+        ({"pacing": {"mode": "absolute", "window_us": -3}}, "old, field pacing.window_us.0: -3"),
+        ({"window_us": -3}, "old, field window_us.0: -3"),
+        ({"ip_version": 5}, "old, field ip_version: 5"),
+        ({"load_pulses": {"rate_mbps": 0, "payload_bytes": 64}}, "old, field load_pulses.rate_mbps: 0"),
+        ({"block": 1}, "old, field block: unknown field, did you mean 'blocks'? known here: schema_version,"),
+        (
+            {"statistics": {"contrasts": [{"transport": "udp", "reference": "tcp", "payload_bytes": 65}]}},
+            "old, field statistics.contrasts.0.payload_bytes: payload_bytes 65 is not in this workload",
+        ),
+        (
+            {"statistics": {"contrasts": [{"transport": "up", "reference": "tcp", "payload_bytes": 64}]}},
+            "old, field statistics.contrasts.0.transport: up is not an arm",
+        ),
+    ],
+)
+def test_a_field_is_named_as_a_workload_of_schema_1_has_it(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        loads.made(OLDER | changes, where="old")
+    assert words in str(caught.value)
+
+
+def test_a_factor_that_would_be_an_environment_variable_is_told_in_capitals() -> None:
+    asked = {"load": "command", "command": {"run": ["true"]}}
+    words = "field factors.threads: command has no factor threads; name some of build, THREADS (environment"
+    assert words in refused(**asked, factors={"threads": [1, 2]})
+    assert "factor environment; name some of build" in refused(**asked, factors={"environment": ["a"]})
+    assert "factor biuld, did you mean 'build'" in refused(**asked, factors={"biuld": ["a"]})
+
+
+def test_a_field_that_a_workload_of_schema_1_lacks_is_named_as_it_would_have_it() -> None:
+    with pytest.raises(UsageError) as caught:
+        loads.made({name: value for name, value in OLDER.items() if name != "transports"}, where="old")
+    assert str(caught.value) == "old: the field transports is missing"
+
+
+def test_a_contrast_names_arms_that_are_numbers_as_the_factors_do() -> None:
+    sizes = FACTORS | {"payload_bytes": [64, 1440]}
+    asked = {"statistics": {"contrasts": [{"arm": 1440, "reference": "64"}]}}
+    found = made(arm="payload_bytes", factors=sizes, **asked)
+    assert found.document["statistics"] == {"contrasts": [{"arm": "1440", "reference": "64"}]}
+    at = {"at": {"payload_bytes": 64}}
+    asked = {"statistics": {"contrasts": [{"arm": True, "reference": False} | at]}}
+    made(arm="gso", factors=FACTORS | {"gso": [False, True]}, **asked)
+    asked = {"statistics": {"contrasts": [{"arm": 6.0, "reference": 0.5} | at]}}
+    made(arm="offered_rate_mbps", factors=FACTORS | {"offered_rate_mbps": [0.5, 6]}, **asked)
+    with pytest.raises(UsageError, match=r"field statistics\.contrasts\.0\.arm: 7 is not an arm"):
+        made(arm="payload_bytes", factors=sizes, statistics={"contrasts": [{"arm": 7, "reference": 64}]})
 
 
 def test_a_line_of_a_file_is_named_whatever_its_version(tmp_path: Path) -> None:

@@ -61,6 +61,27 @@ def require_r() -> None:
         )
 
 
+def require_fresh_r() -> None:
+    """Refuse our R package where its sources have changed since it was installed; without one nothing.
+
+    Raises:
+        HostLacks: before a campaign is run whose results it would not understand.
+    """
+    root = programs.checkout()
+    library = environment(os.environ).get("NETJOULE_R_LIBRARY")
+    installed = Path(library or "") / "netjoule" / "DESCRIPTION"
+    if root is None or library is None or not installed.exists():
+        return
+    made = root / "analysis-r"
+    sources = (made / "DESCRIPTION", *made.glob("R/*.R"))
+    if any(one.stat().st_mtime > installed.stat().st_mtime for one in sources):
+        raise HostLacks(
+            f"the package netjoule in {library} is older than its sources in {made}",
+            where="R",
+            next_step="run 'make setup'",
+        )
+
+
 def require_writable(campaign: Path) -> None:
     """Refuse a campaign into which the analysis cannot be written, before R has worked for it.
 

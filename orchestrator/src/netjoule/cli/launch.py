@@ -21,6 +21,7 @@ import yaml
 import netjoule
 import netjoule_contracts as contracts
 from netjoule import loads
+from netjoule.analysis import analysis
 from netjoule.cli.progress import progress_sink
 from netjoule.core import programs, secrets
 from netjoule.core.console import Output
@@ -326,8 +327,9 @@ def require_programs(inputs: Inputs) -> None:
     """Find every program that the campaign will start, before its folder is made.
 
     Raises:
-        HostLacks: naming the first that is missing.
+        HostLacks: naming the first that is missing, or R's package where it is stale.
     """
+    analysis.require_fresh_r()
     load_of(inputs.workload, inputs.topology).require_programs()
     if inputs.topology.kind == topology.EMULATED:
         for name in ("netjoule-link", "netjoule-meters", "netjoule-device"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,21 +40,22 @@ class Document:
         source: file name for messages.
         value: the document as plain JSON types; dates stay text.
         lines: line (from 1) by path.
+        written: where a field stands in the file, when `value` has another shape.
     """
 
     source: str
     value: dict[str, Any]
     lines: dict[Place, int]
+    written: Callable[[Place], Place] = tuple
 
     def where(self, place: Sequence[str | int]) -> str:
         """``file, line N, field a.b`` for a path; falls back to the nearest known parent's line."""
-        parent = tuple(place)
+        parent = field = self.written(tuple(place))
         while parent and parent not in self.lines:
             parent = parent[:-1]
         line = self.lines.get(parent)
         text = f"{self.source}, line {line}" if line else self.source
-        field = ".".join(map(str, place))
-        return f"{text}, field {field}" if field else text
+        return f"{text}, field {'.'.join(map(str, field))}" if field else text
 
     def refuse(self, place: Sequence[str | int], what: str, next_step: str = "") -> UsageError:
         """The error for a field; raise it."""
@@ -184,6 +185,15 @@ def _parsed(text: str, path: Path) -> tuple[yaml.Node | None, Any]:
         raise UsageError(f"not YAML: {error}", where=str(path)) from error
 
 
+def newer(value: Any, contract: str) -> str:
+    """What is to be said of a document of a later version of its contract; empty for any other."""
+    version = value.get("schema_version") if isinstance(value, Mapping) else None
+    known = contracts.schema(contract)["properties"]["schema_version"].get("const", 1)
+    if not isinstance(version, int) or version <= known:
+        return ""
+    return f"this netjoule reads versions up to {known}, and the file is of a newer one, {version}"
+
+
 def hold(document: Document, contract: str, beside: Beside = lambda _: ()) -> None:
     """Hold a document to a contract.
 
@@ -195,6 +205,8 @@ def hold(document: Document, contract: str, beside: Beside = lambda _: ()) -> No
     Raises:
         UsageError: for its defects, each with its place; of many the first ones and the number of the others.
     """
+    if what := newer(document.value, contract):  # every other field may be another version's
+        raise document.refuse(("schema_version",), what, "use a newer netjoule")
     found = list(defects(document.value, contract))
     if not found:
         return

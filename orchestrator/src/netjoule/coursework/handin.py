@@ -18,7 +18,6 @@ from netjoule.core import yamlfile
 from netjoule.core.errors import InvalidData, NetjouleError, UsageError
 from netjoule.core.safe_text import escaped
 from netjoule.store.folder_limits import walk
-from netjoule.validation.tables import newer
 from netjoule_contracts import reading
 
 ANSWERS = "answers.yaml"
@@ -63,8 +62,6 @@ def read_answers(folder: Path) -> dict[str, dict[str, Any]]:
         content = reading.content(path, _MOST_ANSWER_BYTES, follow=False)
     try:
         document = yamlfile.parse(yamlfile.decoded(content, path), path)
-        if what := newer(document.value, _CONTRACT):
-            raise document.refuse(("schema_version",), what, "use the netjoule that it was made for")
         yamlfile.hold(document, _CONTRACT)
     except UsageError as error:
         raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error

@@ -63,18 +63,9 @@ def unreadable(file: str, error: OSError | Unreadable) -> Defect:
     return Defect(file, "", f"it cannot be read: {error.strerror}")
 
 
-def newer(value: Any, contract: str) -> str:
-    """What is to be said of a document of a later version of its contract; empty for any other."""
-    version = value.get("schema_version") if isinstance(value, Mapping) else None
-    known = contracts.schema(contract)["properties"]["schema_version"].get("const", 1)
-    if isinstance(version, int) and version > known:
-        return f"version {version} is newer than the {known} known here"
-    return ""
-
-
 def against(file: str, value: Any, contract: str, prefix: str = "") -> Iterator[Defect]:
     """Hold a value to a contract; secrets are never shown."""
-    if what := newer(value, contract):
+    if what := yamlfile.newer(value, contract):
         yield Defect(file, f"field {prefix}schema_version", what)
         return
     held_to = lift.contract_of(contract, value) if isinstance(value, Mapping) else contract

@@ -8,6 +8,21 @@ from typing import Any
 
 import netjoule_contracts as contracts
 from netjoule.core.yamlfile import Document
+from netjoule.workload.cell import value_name
+
+
+def name_arms(document: Document) -> None:
+    """Contrasts whose arms are numbers or truth values have their names, as arms have; nothing is checked."""
+    statistics: Any = document.value.get("statistics")
+    asked = statistics.get("contrasts") if isinstance(statistics, dict) else None
+    if isinstance(asked, list):
+        named = [
+            {k: value_name(v) if isinstance(v, bool | int | float) else v for k, v in one.items()}
+            if isinstance(one, dict)
+            else one
+            for one in asked
+        ]
+        document.value["statistics"] = statistics | {"contrasts": named}
 
 
 def check(document: Document, arms: Sequence[str]) -> None:

@@ -7,7 +7,8 @@ What all loads have in common is read here; the settings of a load, under its na
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -20,7 +21,7 @@ from netjoule.core.yamlfile import Document
 from netjoule.workload import contrasts
 from netjoule.workload.cell import Cell, value_name
 from netjoule.workload.load import Value
-from netjoule_contracts.lift.workload import is_older, newest_place, newest_workload
+from netjoule_contracts.lift.workload import OLDER_FIELDS, is_older, newest_workload, older_place
 
 _LIMITS = {"max_attempts": 3}
 
@@ -170,6 +171,8 @@ def effective(document: Document, beside: yamlfile.Beside = lambda _: ()) -> Doc
     factors = value.get("factors")
     if isinstance(factors, dict):
         value["factors"] = {k: v if isinstance(v, list) else [v] for k, v in factors.items()}
+        _check_factors(document)
+    contrasts.name_arms(document)
     yamlfile.hold(document, "workload", beside)
     load = contracts.loads()[value["load"]]
     arm = value.get("arm", load["arm"])
@@ -187,15 +190,34 @@ def effective(document: Document, beside: yamlfile.Beside = lambda _: ()) -> Doc
 
 
 def _newest(document: Document) -> Document:
-    """The same in the newest shape, as a copy; lines go with their fields."""
-    value = dict(newest_workload(document.value))
-    version = value.get("schema_version", 2)
-    if version != 2:  # before all else: every other field may be another version's
-        raise document.refuse(("schema_version",), f"{version!r} must be 2")
-    if not is_older(document.value):
-        return Document(document.source, value, document.lines)
-    lines = {newest_place(place): line for place, line in document.lines.items()}
-    return Document(document.source, value, lines)
+    """The same in the newest shape, as a copy; its fields are named as they were written."""
+    given = document.value
+    if not is_older(given):
+        if given.get("schema_version") == 1:
+            raise document.refuse(("schema_version",), "a workload with factors is of version 2", "set 2")
+        return replace(document, value=dict(given))
+    for name in given.keys() - set(OLDER_FIELDS):
+        guess = did_you_mean(name, OLDER_FIELDS)
+        what = f"unknown field{guess or ';'} known here: {', '.join(OLDER_FIELDS)}"
+        raise document.refuse((name,), what)
+    written = partial(older_place, given)
+    return replace(document, value=dict(newest_workload(given)), written=written)
+
+
+def _check_factors(document: Document) -> None:
+    """Refuse factors that no run of the load has; of a load that there is not, its contract tells."""
+    load = contracts.loads().get(str(document.value.get("load")))
+    for name in map(str, document.value["factors"]):
+        entry = contracts.factor(name) or {}
+        if load is None or of_testbed(name) or entry.get("name") in load["factors"]:
+            continue
+        known = [one for one in load["factors"] if "names" not in contracts.factors()[one]]
+        guess = did_you_mean(name, [*known, *filter(of_testbed, contracts.factors())])
+        capitals = contracts.factor(name.upper()) or {}
+        if capitals.get("name") in load["factors"]:
+            known.append(f"{name.upper()} ({capitals['label'].lower()}s are written in capitals)")
+        what = f"{load['name']} has no factor {name}{guess}"
+        raise document.refuse(("factors", name), what, f"name some of {', '.join(known)}")
 
 
 def _factors(document: Document, load: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -203,7 +225,8 @@ def _factors(document: Document, load: Mapping[str, Any]) -> dict[str, list[Any]
     given = document.value["factors"]
     for name in load["required"]:
         if name not in given:
-            raise document.refuse(("factors",), f"the field {name} is missing")
+            missing = document.written(("factors", name))[-1]
+            raise document.refuse(("factors",), f"the field {missing} is missing")
     known = {name: contracts.factor(name) or {} for name in load["factors"]}
     defaults = {name: [entry["default"]] for name, entry in known.items() if "default" in entry}
     own = {name: given.get(name, defaults.get(name)) for name in load["factors"]}
@@ -211,13 +234,8 @@ def _factors(document: Document, load: Mapping[str, Any]) -> dict[str, list[Any]
 
 
 def _check_names(document: Document, load: Mapping[str, Any]) -> None:
-    """Refuse factors that no run of the load has, an arm that is no factor, and settings of another load."""
+    """Refuse an arm that is no factor, a control arm that cannot be, and settings of another load."""
     value = document.value
-    for name in value["factors"]:
-        entry = contracts.factor(name) or {}
-        if not of_testbed(name) and not {name, entry.get("name")} & set(load["factors"]):
-            what = f"{load['name']} has no factor {name}"
-            raise document.refuse(("factors", name), what, f"name some of {', '.join(load['factors'])}")
     if value["arm"] not in {*value["factors"], load["arm"]}:
         raise document.refuse(("arm",), f"{value['arm']} is no factor of this workload", "add it to factors")
     if value["control"] and load["control"] is None:

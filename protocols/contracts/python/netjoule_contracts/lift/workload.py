@@ -20,6 +20,14 @@ _FACTORS = {
 _SETTINGS = ("generator", "ip_version", "clients", "beside", "transport_options", "pacing_limits")
 _PULSE = {"rate_mbps": "offered_rate_mbps"}
 _NULL = "null"
+_WRITTEN = {name: old for old, name in _FACTORS.items()}
+_PACING = {"pacing": "mode", "window_us": "window_us", "gso": "gso"}
+
+OLDER_FIELDS = (
+    *("schema_version", "name", "description", *_FACTORS, "blocks", "timing", "limits"),
+    *(*_SETTINGS, "load_pulses", "statistics", "seed"),
+)
+"""Fields of a workload of schema 1."""
 
 
 def is_older(workload: Mapping[str, Any]) -> bool:
@@ -57,18 +65,27 @@ def newest_workload(workload: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**found, "factors": factors, "flow": settings}
 
 
-def newest_place(place: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Where the field of a workload of schema 1 stands now."""
-    if not place:
-        return place
-    first, rest = str(place[0]), place[1:]
-    if first == "pacing" and rest and not isinstance(rest[0], int):
-        return ("factors", rest[0] if rest[0] != "mode" else "pacing")
-    if first in _FACTORS:
-        return ("factors", _FACTORS[first], *rest)
-    if first in _SETTINGS:
-        return ("flow", *place)
-    return ("flow", "sync_pulse", *rest) if first == "load_pulses" else place
+def older_place(workload: Mapping[str, Any], place: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Where a field of the newest shape stands in a workload of schema 1."""
+    found: tuple[Any, ...] = place
+    match place:
+        case ("factors", name, *rest) if name in _PACING and _names_pacing(workload):
+            found = ("pacing", _PACING[str(name)], *rest)
+        case ("factors", name, *rest):
+            found = (_WRITTEN.get(str(name), name), *rest)
+        case ("sync_pulses",) | ("flow", "sync_pulse"):
+            found = ("load_pulses",)
+        case ("flow", "sync_pulse", name, *rest):
+            found = ("load_pulses", "rate_mbps" if name == "offered_rate_mbps" else name, *rest)
+        case ("control",):
+            found = ("transports",)
+        case ("statistics", "contrasts", index, "arm"):
+            found = ("statistics", "contrasts", index, "transport")
+        case ("statistics", "contrasts", index, "at", *_):
+            found = ("statistics", "contrasts", index, "payload_bytes")
+        case ("factors" | "flow" | "load" | "arm", *rest):
+            found = tuple(rest)
+    return found
 
 
 def _without_control(factors: dict[str, Any]) -> bool:
@@ -83,10 +100,13 @@ def _without_control(factors: dict[str, Any]) -> bool:
 
 def _spell_out_pacing(factors: dict[str, Any]) -> None:
     """A mapping becomes the three factors that it stands for."""
-    pacing = factors.get("pacing")
-    if isinstance(pacing, Mapping) and not {"window_us", "gso"} & set(factors):
-        del factors["pacing"]
-        factors |= _renamed(pacing, {"mode": "pacing"})
+    if _names_pacing(factors):
+        factors |= _renamed(factors.pop("pacing"), {"mode": "pacing"})
+
+
+def _names_pacing(fields: Mapping[str, Any]) -> bool:
+    """Whether one mapping has the pacing whole."""
+    return isinstance(fields.get("pacing"), Mapping) and not {"window_us", "gso"} & set(fields)
 
 
 def _statistics(said: Mapping[str, Any]) -> dict[str, Any]:
