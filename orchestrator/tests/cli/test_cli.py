@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import runner_fakes
 import synthetic
 import yaml
 from golden_sentences import same_sentence
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from netjoule.cli import app, launch, plan
 from netjoule.cli.app import run_command
 from netjoule.core import programs
+from netjoule.core.errors import RunFailed
 from netjoule.hosts import sandbox
 from netjoule.store.planfile import read_plan
 
@@ -209,6 +211,25 @@ def test_check_exits_0_or_4(campaign_dir, capsys):
     assert "1 defect" in seen.err
     assert run_command(["check", str(campaign_dir), "--json"]) == 4
     assert [e["event"] for e in lines(capsys.readouterr().out)] == ["defect", "checked"]
+
+
+def test_check_of_a_campaign_in_which_nothing_went_well_says_so(tmp_path, capsys):
+    def on_open(_spec):
+        raise RunFailed("no answer", code="generator_failed")
+
+    script, once = runner_fakes.Script(on_open=on_open), {"max_attempts": 1}
+    load = runner_fakes.workload(offered_rate_mbps=[1], limits=once)
+    with runner_fakes.new_campaign(tmp_path / "c", load) as campaign:
+        runner_fakes.run(campaign, script)
+    (tmp_path / "c" / "devices").mkdir()
+    (tmp_path / "c" / "devices" / "m0.ndjson").touch()
+    assert run_command(["check", str(tmp_path / "c")]) == 4
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    same_sentence(seen.err)
+    assert run_command(["check", str(tmp_path / "c"), "--json"]) == 4
+    (told,) = lines(capsys.readouterr().out)
+    assert (told["defects"], told["valid"]) == (0, 0)
 
 
 def test_check_of_a_campaign_that_is_not_whole_says_how_much_is_there(campaign_dir, capsys):

@@ -2,6 +2,7 @@
 """What tells of a campaign: `demo`, `quick`, `analyse`, `report`."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -97,6 +98,13 @@ def test_run_ends_with_the_table_and_the_next_command(files, tmp_path, monkeypat
     text = capsys.readouterr().out
     assert text.count("E_A of client") == 1
     assert text.splitlines()[-1] == f"next: netjoule report {tmp_path / 'out'}"
+
+    assert run_command(["report", str(tmp_path / "out")]) == 0
+    assert run_command(["analyse", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"next: open {tmp_path / 'out/report.html'}"
+    os.utime(tmp_path / "out" / "report.html", (0, 0))  # of what the campaign was before it went on
+    assert run_command(["analyse", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"next: netjoule report {tmp_path / 'out'}"
 
     def lacks(*_, **__):
         raise HostLacks("Rscript is not on this host", next_step="make setup")

@@ -225,7 +225,7 @@ def check(campaign: CampaignDir, json: Json = False) -> None:
     from netjoule.core.safe_text import escaped
     from netjoule.core.words import counted
     from netjoule.store.foreign_files import FOREIGN, foreign_files
-    from netjoule.validation.check import check_campaign, unfinished
+    from netjoule.validation.check import check_campaign, unfinished, valid_runs
 
     output = Output(json_lines=json)
     if written := files.being_written(campaign):
@@ -239,13 +239,16 @@ def check(campaign: CampaignDir, json: Json = False) -> None:
     for name in foreign:
         output.say(f"{escaped(name)}: {FOREIGN}")
         output.event({"event": "foreign_file", "file": name})
-    missing = unfinished(campaign)
+    missing, valid = unfinished(campaign), valid_runs(campaign)
     checked = {"event": "checked", "campaign": str(campaign), "defects": count, "foreign": len(foreign)}
-    output.event(checked | {"unfinished": missing})
+    output.event(checked | {"unfinished": missing, "valid": valid})
     if count or missing:
         defects = counted(count, "defect") if count else ""
         go_on = f"'netjoule resume {campaign}' runs what is left" if missing else ""
         raise InvalidData("; ".join(filter(None, (defects, missing))), where=str(campaign), next_step=go_on)
+    if not valid:
+        again = "remove the cause, then run its workload anew"
+        raise InvalidData("no defects, but no run is valid", where=str(campaign), next_step=again)
     output.say(f"{campaign}: no defects")
 
 

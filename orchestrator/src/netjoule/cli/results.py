@@ -33,7 +33,10 @@ def tell(campaign: Path, verb: analysis.Verb, output: Output, margin: str | None
     analysis.run_analysis(verb, campaign, output.event, margin_percent=within)
     summary.tell(campaign, output)
     if verb == "analyse":
-        output.say(f"next: netjoule report {campaign}")
+        page = campaign / "report.html"
+        # Made since the campaign was last run, the page tells of all of it.
+        made = page.exists() and page.stat().st_mtime >= (campaign / "campaign.json").stat().st_mtime
+        output.say(f"next: {f'open {page}' if made else f'netjoule report {campaign}'}")
 
 
 def _look_at(campaign: Path, output: Output) -> None:

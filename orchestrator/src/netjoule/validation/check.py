@@ -96,6 +96,12 @@ def unfinished(path: Path) -> str:
     return "" if there == len(wanted) else f"incomplete: {there} of {len(wanted)} runs"
 
 
+def valid_runs(path: Path) -> int:
+    """How many of a campaign's runs count, as its plan says; 0 where the plan cannot be read."""
+    rows = None if any(folder_limits.beyond_limits(path)) else _rows(path)
+    return sum(row.status == "valid" for row in rows or ())
+
+
 def _campaign(campaign: dict[str, Any]) -> Iterator[Defect]:
     file = "campaign.json"
     lifted = newest_campaign(campaign)
