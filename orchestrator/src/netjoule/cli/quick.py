@@ -60,7 +60,7 @@ def quick(
         "quick",
         asked,
         words,
-        explained_by="workloads/README.md",
+        explained_by="workloads/flow/README.md",
         testbed=testbed,
         out=out,
         output=Output(json_lines=json),
