@@ -256,7 +256,7 @@ def test_forecast_counts_runs_and_time():
     size = forecast(make(blocks=3, rates=(1, 3, 10, 30)), synthetic.topology())
     assert (size.runs, size.mini_blocks) == (96, 24)
     # 4.5 s of windows, two guards of a meter update and a device sample (0.1 s each), process starts.
-    assert size.duration_s == pytest.approx(96 * (4.5 + 2 * 0.2 + 0.1) + 1 + 3)
+    assert size.duration_s == pytest.approx(96 * (4.5 + 2 * 0.2 + 0.1) + 1)
     assert (size.sessions, size.least_p) == (1, 0.25)
 
 

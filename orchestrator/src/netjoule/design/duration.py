@@ -13,8 +13,8 @@ from netjoule.workload.workload import Workload, moves_idle_power
 
 # Start and end of a flow's processes beside its windows; measured on a 2-core host.
 _OVERHEAD_S = 0.1
-# Start and end of an emulated testbed around the runs of a session; measured there, too.
-_SESSION_S = 3.0
+# End and start of an emulated testbed between two sessions; measured there, too.
+_RESTART_S = 3.0
 # Time step of a device model's samples (netjoule-device), over which modelled power is smeared.
 _DEVICE_SAMPLE_S = 0.1
 
@@ -51,7 +51,7 @@ def forecast(workload: Workload, topology: Topology) -> Forecast:
     guard_s = timeline.guard_s(paces, _DEVICE_SAMPLE_S if modelled else 0.0)
     run_s = timeline.run_s(workload.timing, paces, guard_s, kind) + _OVERHEAD_S
     pulses_s = 2 * timeline.pulse_s(paces) if workload.sync_pulses else 0.0
-    session_s = workload.timing.idle_s + pulses_s + _SESSION_S
+    edges_s = workload.timing.idle_s + pulses_s
     sessions = run_table.sessions(workload)
     return Forecast(
         runs=workload.runs,
@@ -60,7 +60,10 @@ def forecast(workload: Workload, topology: Topology) -> Forecast:
         arms=len(workload.arms),
         sessions=sessions,
         run_s=run_s,
-        duration_s=workload.runs * run_s + _own_idle_s(workload) + sessions * session_s,
+        duration_s=workload.runs * run_s
+        + _own_idle_s(workload)
+        + sessions * edges_s
+        + (sessions - 1) * _RESTART_S,
         until_done=kind == timeline.UNTIL_DONE,
         least_p=least_p(workload.blocks),
     )

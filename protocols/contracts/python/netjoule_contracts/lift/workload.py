@@ -25,7 +25,7 @@ _PACING = {"pacing": "mode", "window_us": "window_us", "gso": "gso"}
 
 OLDER_FIELDS = (
     *("schema_version", "name", "description", *_FACTORS, "blocks", "timing", "limits"),
-    *(*_SETTINGS, "load_pulses", "statistics", "seed"),
+    *(*_SETTINGS, "load_pulses", "statistics", "device_form", "seed"),
 )
 """Fields of a workload of schema 1."""
 
