@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from netjoule.publishing.bundle import publish
-from netjoule.publishing.kinds import Kind
+from netjoule.publishing.identifiers import Kind
 from netjoule_contracts.lift.results import lifted_result
 from netjoule_energy import compute_and_write, differing
 

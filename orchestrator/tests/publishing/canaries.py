@@ -14,7 +14,7 @@ from typing import Any
 
 import synthetic
 
-from netjoule.publishing.kinds import Kind
+from netjoule.publishing.identifiers import Kind
 from netjoule.store.campaign import Campaign
 from netjoule.topology.topology import Topology
 

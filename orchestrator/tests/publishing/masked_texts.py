@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from netjoule.publishing.kinds import Kind
+from netjoule.publishing.identifiers import Kind
 from netjoule.publishing.masking import Books, Collector, Masker
 
 

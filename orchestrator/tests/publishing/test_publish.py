@@ -17,7 +17,7 @@ from tiny_campaign import table
 from netjoule import loads
 from netjoule.publishing import bundle
 from netjoule.publishing.bundle import publish
-from netjoule.publishing.kinds import Kind
+from netjoule.publishing.identifiers import Kind
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
 from netjoule.validation.check import check_campaign

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from masked_texts import masked
 
 from netjoule.publishing.addresses import IpBook, MacBook, from_mac, names_nobody, parsed
-from netjoule.publishing.kinds import Kind
+from netjoule.publishing.identifiers import Kind
 
 
 @pytest.mark.parametrize(

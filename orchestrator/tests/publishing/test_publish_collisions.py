@@ -8,8 +8,8 @@ from bundles import published
 from golden_sentences import same_sentence
 
 from netjoule.cli.app import run_command
-from netjoule.publishing.kinds import Kind
-from netjoule.publishing.last_check import Left, Searcher
+from netjoule.publishing.identifiers import Kind
+from netjoule.publishing.leak_check import Left, Searcher
 from netjoule.publishing.masking import Books, Collector, Masker
 from netjoule.publishing.vocabulary import Vocabulary
 

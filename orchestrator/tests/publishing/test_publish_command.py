@@ -10,8 +10,8 @@ from bundles import unpacked
 from golden_sentences import same_sentence
 
 from netjoule.cli.app import run_command
-from netjoule.publishing.kinds import Kind
-from netjoule.publishing.last_check import Searcher
+from netjoule.publishing.identifiers import Kind
+from netjoule.publishing.leak_check import Searcher
 from netjoule.publishing.masking import Books, Collector, Masker
 
 pytestmark = pytest.mark.usefixtures("secrets_of_this_host")

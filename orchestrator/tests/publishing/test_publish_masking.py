@@ -14,8 +14,8 @@ from masked_texts import masked
 
 import netjoule_contracts as contracts
 from netjoule.core.errors import InvalidData
-from netjoule.publishing import find
-from netjoule.publishing.kinds import FIELDS, KEPT, SECRET_FIELD, Kind, device_models, nobody, own_words
+from netjoule.publishing import detection
+from netjoule.publishing.identifiers import FIELDS, KEPT, SECRET_FIELD, Kind, device_models, nobody, own_words
 from netjoule.publishing.masking import Books, Collector, Masker, transformed
 from netjoule.publishing.vocabulary import Vocabulary
 
@@ -98,7 +98,7 @@ def test_what_netjoule_says_by_itself_names_nobody():
     for path in [*contracts.root().glob("schemas/*.json"), *contracts.root().glob("tables/*.json")]:
         sentences += _sentences(json.loads(path.read_text()), "description")
     assert len(sentences) > 500
-    sentences = [text for text in sentences if not list(find.ips(text))]  # examples of addresses
+    sentences = [text for text in sentences if not list(detection.ips(text))]  # examples of addresses
     changed = [
         (before, after) for text in sentences for before, after in [(text, *masked(text))] if before != after
     ]
@@ -363,9 +363,9 @@ def test_long_texts_take_no_more_than_their_length():
         "*IDN? " * 30_000,
         "password is " * 16_000,
     ):
-        assert list(find.spans(text)) is not None
-        assert list(find.ips(text)) is not None
-        assert list(find.macs(text)) is not None
+        assert list(detection.spans(text)) is not None
+        assert list(detection.ips(text)) is not None
+        assert list(detection.macs(text)) is not None
 
 
 def test_the_last_check_is_a_plain_search():

@@ -18,7 +18,7 @@ from netjoule.core import files
 from netjoule.core.errors import InvalidData, RunFailed, UsageError
 from netjoule.publishing import archive, bundle, papers
 from netjoule.publishing.bundle import publish
-from netjoule.publishing.last_check import Left, Searcher
+from netjoule.publishing.leak_check import Left, Searcher
 from netjoule.publishing.masking import Books, Collector, Masker
 
 pytestmark = pytest.mark.usefixtures("secrets_of_this_host")

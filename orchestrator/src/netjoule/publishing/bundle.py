@@ -17,8 +17,8 @@ from netjoule.core.errors import HostLacks, InvalidData, file_errors
 from netjoule.core.signals import exit_on_signals
 from netjoule.publishing import archive, papers
 from netjoule.publishing.campaign_files import Form, Part, left_out, name_in_bundle, parts, visit, write
-from netjoule.publishing.kinds import Kind
-from netjoule.publishing.last_check import LONGEST_SEARCHED, require_masked
+from netjoule.publishing.identifiers import Kind
+from netjoule.publishing.leak_check import LONGEST_SEARCHED, require_masked
 from netjoule.publishing.masking import Books, Collector, Masker
 from netjoule.publishing.papers import Terms
 from netjoule.store.planfile import read_plan

@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from netjoule.publishing.bundle import Published
-    from netjoule.publishing.kinds import Kind
+    from netjoule.publishing.identifiers import Kind
 
 
 def publish_campaign(
@@ -103,7 +103,7 @@ def _event(made: Published) -> dict[str, Any]:
 
 def _kinds(words: list[str]) -> frozenset[Kind]:
     from netjoule.core.errors import UsageError
-    from netjoule.publishing.kinds import Kind
+    from netjoule.publishing.identifiers import Kind
 
     found = set()
     for word in ",".join(words).split(","):

@@ -2,7 +2,7 @@
 """Two passes over the texts of a campaign: ``Collector`` meets every name, ``Masker`` then puts stand-ins.
 
 Two, because a name may be met last where it is plain (a field of its own) and first where it is not (inside
-an error message). A text knows the field it stands in: `kinds.FIELDS` says what a field holds.
+an error message). A text knows the field it stands in: `identifiers.FIELDS` says what a field holds.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from netjoule.core.errors import InvalidData
 from netjoule.core.secrets import is_reference
-from netjoule.publishing import find
+from netjoule.publishing import detection
 from netjoule.publishing.addresses import Address, IpBook, MacBook, from_mac, names_nobody, parsed, spelled
-from netjoule.publishing.kinds import FIELDS, KEPT, SECRET_FIELD, Kind, device_models, own_words
+from netjoule.publishing.identifiers import FIELDS, KEPT, SECRET_FIELD, Kind, device_models, own_words
 from netjoule.publishing.vocabulary import SECRET, Replacement, Vocabulary
 from netjoule_contracts.reading import Unreadable, value_of
 
@@ -196,8 +196,8 @@ class Collector:
 
     def _running(self, text: str) -> None:
         ssids: list[str] = []
-        for reading in find.readings(text):
-            found = list(find.spans(reading))
+        for reading in detection.readings(text):
+            found = list(detection.spans(reading))
             for span in found:
                 # Without its escapes a network's name with quotes in it seems to end at the first of them.
                 if span.kind is None:
@@ -205,9 +205,9 @@ class Collector:
                 elif span.kind is not Kind.SSID or not any(span.value in ssid for ssid in ssids):
                     self._books.vocabulary.note(span.kind, span.value)
             ssids += [span.value for span in found if span.kind is Kind.SSID]
-            for mac in find.macs(reading):
+            for mac in detection.macs(reading):
                 self._books.macs.note(mac.value)
-            for ip in find.ips(reading):
+            for ip in detection.ips(reading):
                 if ip.certain:
                     self._books.ips.note(ip.address)
 
@@ -267,14 +267,14 @@ class Masker:
 
     def _parts(self, text: str) -> Iterator[Replacement]:
         books = self._books
-        for span in find.spans(text):
+        for span in detection.spans(text):
             masked = SECRET if span.kind is None else books.vocabulary.mask(span.kind, span.value)
             yield Replacement(span.start, span.end, None if masked == span.value else masked)
         yield from books.vocabulary.hits(text)
-        for mac in find.macs(text):
+        for mac in detection.macs(text):
             kept = Kind.MAC in books.kept
             yield Replacement(mac.start, mac.end, None if kept else books.macs.mask(mac.value))
-        for ip in find.ips(text):
+        for ip in detection.ips(text):
             kept = books.keeps(ip.address)
             if not names_nobody(ip.address) and (ip.certain or books.ips.knows(ip.address)):
                 masked = spelled(books.ips.mask(ip.address, ip.prefix))

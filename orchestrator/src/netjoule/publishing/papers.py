@@ -23,7 +23,7 @@ from netjoule.core import files, programs
 from netjoule.core.safe_text import escaped, escaped_lines
 from netjoule.core.words import counted
 from netjoule.publishing import archive
-from netjoule.publishing.kinds import Kind
+from netjoule.publishing.identifiers import Kind
 from netjoule.store import datapackage
 from netjoule.workload.cell import value_words
 from netjoule.workload.workload import Workload

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from netjoule.publishing.kinds import Kind
+from netjoule.publishing.identifiers import Kind
 
 _NAME = r"[A-Za-z0-9_](?:[\w.-]*\w)?"
 _VALUE = r"""(?:"(?P<dq>(?:[^"\\]|\\.)+)"|'(?P<sq>(?:[^'\\]|\\.)+)'|(?P<bare>[^\s,;"'(){}\[\]<>]+))"""

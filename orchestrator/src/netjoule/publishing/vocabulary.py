@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from urllib.parse import quote, quote_plus
 
-from netjoule.publishing.find import domain_of
-from netjoule.publishing.kinds import Kind, nobody, own_prose, own_words
+from netjoule.publishing.detection import domain_of
+from netjoule.publishing.identifiers import Kind, nobody, own_prose, own_words
 
 SECRET = "***"  # noqa: S105 - what stands in place of one
 _DOMAIN = "domain"

@@ -17,9 +17,9 @@ from pathlib import Path, PurePosixPath
 import yaml
 
 from netjoule.core.errors import RunFailed
-from netjoule.publishing import archive, find, papers
+from netjoule.publishing import archive, detection, papers
 from netjoule.publishing.campaign_files import Form, Part, holds_texts, parts, visit
-from netjoule.publishing.kinds import FIELDS, SECRET_FIELD, Kind, own_prose
+from netjoule.publishing.identifiers import FIELDS, SECRET_FIELD, Kind, own_prose
 from netjoule.publishing.masking import Books, Masker, embedded, keeps_form, transformed
 from netjoule.publishing.vocabulary import SECRET
 from netjoule.validation.check import check_campaign
@@ -115,12 +115,12 @@ class Searcher:
         """Everything that was to be masked and stands in a text, addresses first."""
         books = self._books
         addresses = []
-        for ip in find.ips(text):
+        for ip in detection.ips(text):
             if ip.certain or books.ips.knows(ip.address):
                 addresses.append((ip.start, ip.end))
             if books.ips.leaks(ip.address) and not books.keeps(ip.address):
                 yield f"IP {ip.written}"
-        for mac in find.macs(text):
+        for mac in detection.macs(text):
             addresses.append((mac.start, mac.end))
             if books.macs.leaks(mac.value) and Kind.MAC not in books.kept:
                 yield f"MAC {mac.value}"
@@ -133,8 +133,8 @@ class Searcher:
         books = self._books
         for reference in sorted(books.references.values(), key=len, reverse=True):
             text = text.replace(reference, " ")
-        given = {mac.value for mac in find.macs(text) if not books.macs.leaks(mac.value)}
-        given |= {ip.written for ip in find.ips(text) if not books.ips.leaks(ip.address)}
+        given = {mac.value for mac in detection.macs(text) if not books.macs.leaks(mac.value)}
+        given |= {ip.written for ip in detection.ips(text) if not books.ips.leaks(ip.address)}
         for address in sorted(given, key=len, reverse=True):
             text = text.replace(address, " ")
         return text

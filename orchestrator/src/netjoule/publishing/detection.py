@@ -2,7 +2,7 @@
 """Finds in running text what tells whose bench it was: by its form, or by the words around it. Pure.
 
 Error messages, paths, command lines and what instruments answer pass through here. A name in a field of its
-own is known by the field (`kinds.FIELDS`); addresses are found by their form wherever they are.
+own is known by the field (`identifiers.FIELDS`); addresses are found by their form wherever they are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from netjoule.publishing.addresses import Address, parsed
-from netjoule.publishing.kinds import Kind, nobody
+from netjoule.publishing.identifiers import Kind, nobody
 from netjoule.publishing.patterns import BY_KEY, BY_PLACE
 
 
