@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from netjoule.cli.app import run_command
 from netjoule.savings import published
-from netjoule.savings.chain import Chain, Question, exact, mean_power_w
-from netjoule.savings.digits import cut_to, judge
-from netjoule.savings.words import with_u95
+from netjoule.savings.calculation import Calculation, Question, exact, mean_power_w
+from netjoule.savings.output import with_u95
+from netjoule.savings.rounding import cut_to, judge
 
 ROOT = Path(__file__).parents[3]
 
@@ -184,7 +184,7 @@ POSITIVE = st.fractions(min_value=Fraction(1, 1000), max_value=10**9)
 
 @given(POSITIVE, POSITIVE, POSITIVE, st.fractions(min_value=-500, max_value=500), POSITIVE)
 def test_uncertainty_goes_through_every_step_as_a_share(minutes, rate, household, saved, u95):
-    for step in list(Chain(Question(minutes, rate, household), saved, u95).steps())[1:]:
+    for step in list(Calculation(Question(minutes, rate, household), saved, u95).steps())[1:]:
         assert step.u95 * saved == step.value * u95
 
 

@@ -10,7 +10,7 @@ from golden_sentences import raises, same_sentence
 from netjoule.cli.app import run_command
 from netjoule.core import files
 from netjoule.core.errors import InvalidData, UsageError
-from netjoule.savings.chain import exact
+from netjoule.savings.calculation import exact
 from netjoule.savings.difference import DELTA_FILE, Wanted, choose
 from netjoule.workload.workload import Timing
 from netjoule_contracts.types.result import U95Components

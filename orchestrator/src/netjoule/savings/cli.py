@@ -62,20 +62,20 @@ def savings(
 
 
 def _tell(published: Published, answered: Answer, output: Output) -> None:
-    from netjoule.savings import words
+    from netjoule.savings import output as said
 
     for chain, difference in answered.chains:
-        for line in words.own_lines(chain, difference):
+        for line in said.own_lines(chain, difference):
             output.say(line)
         output.say()
-        output.event(words.own_document(chain, difference))
+        output.event(said.own_document(chain, difference))
     for reason in answered.refused:
         output.say(f"No difference of E_A of {reason}.")
         output.say()
         output.event({"event": "no_difference", "detail": reason})
-    for line in words.published_lines(published):
+    for line in said.published_lines(published):
         output.say(line)
-    output.event(words.published_document(published))
+    output.event(said.published_document(published))
     for slip in published.slips():
         output.event({"event": "slip", **slip})
     if not (answered.chains or answered.refused):

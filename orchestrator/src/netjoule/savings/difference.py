@@ -11,7 +11,7 @@ from pathlib import Path
 
 from netjoule.core import files
 from netjoule.core.errors import InvalidData, UsageError
-from netjoule.savings.chain import exact, is_in_bounds
+from netjoule.savings.calculation import exact, is_in_bounds
 from netjoule.savings.range_error import Metering, dominates, metering
 
 DELTA_FILE = "tables/delta_ea.csv"

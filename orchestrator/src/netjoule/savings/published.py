@@ -11,8 +11,8 @@ from typing import Any
 import netjoule_contracts as contracts
 from netjoule.core import files, programs
 from netjoule.core.errors import InvalidData
-from netjoule.savings.chain import Chain, Question, exact, mean_power_w
-from netjoule.savings.digits import Judgement, cut_to, judge
+from netjoule.savings.calculation import Calculation, Question, exact, mean_power_w
+from netjoule.savings.rounding import Judgement, cut_to, judge
 
 FILE = "results/reference/udp-dccp-80211n.json"
 _YEAR_SLIP = "leap-year"
@@ -81,9 +81,9 @@ class Published:
         return self._value(self.document["savings"]["dea"]["less"])
 
     @property
-    def chain(self) -> Chain:
+    def chain(self) -> Calculation:
         """Its chain, computed from its inputs; no uncertainty is published."""
-        return Chain(self.question, exact(self.minuend["low"]) - exact(self.subtrahend["low"]), None)
+        return Calculation(self.question, exact(self.minuend["low"]) - exact(self.subtrahend["low"]), None)
 
     def results(self) -> Iterator[tuple[str, str]]:
         """Each result in the publication's digits, computed, with its unit."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netjoule.core.errors import UsageError
-from netjoule.savings.chain import LEAST, MOST, Chain, Question, exact, is_in_bounds
+from netjoule.savings.calculation import LEAST, MOST, Calculation, Question, exact, is_in_bounds
 from netjoule.savings.difference import Difference, Wanted, of_campaign
 from netjoule.store.campaign import Campaign
 
@@ -38,7 +38,7 @@ class Request:
 class Answer:
     """Chains of a user's difference of E_A, one per meter, and why a meter of the campaign has none."""
 
-    chains: list[tuple[Chain, Difference | None]]
+    chains: list[tuple[Calculation, Difference | None]]
     refused: list[str]
 
 
@@ -97,9 +97,9 @@ def answer(request: Request, published: Question) -> Answer:
     """
     question = replace(published, **{name: exact(value) for name, value in request.figures.items()})
     if request.difference is not None and request.u95 is not None:
-        return Answer([(Chain(question, -exact(request.difference), exact(request.u95)), None)], [])
+        return Answer([(Calculation(question, -exact(request.difference), exact(request.u95)), None)], [])
     if request.campaign is None:
         return Answer([], [])
     Campaign.read(request.campaign)  # says what is wrong with a folder that is none
     found, refused = of_campaign(request.campaign, request.wanted, float(question.bit_rate_kbps) / 1000)
-    return Answer([(Chain(question, one.saved, one.u95), one) for one in found], refused)
+    return Answer([(Calculation(question, one.saved, one.u95), one) for one in found], refused)

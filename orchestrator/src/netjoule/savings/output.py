@@ -11,7 +11,7 @@ from math import floor, log10
 from typing import Any
 
 from netjoule.core.words import counted
-from netjoule.savings.chain import Chain, Question
+from netjoule.savings.calculation import Calculation, Question
 from netjoule.savings.difference import Difference, same_load
 from netjoule.savings.published import Published
 from netjoule.savings.range_error import dominates
@@ -47,7 +47,7 @@ def published_lines(published: Published) -> Iterator[str]:
         yield f"  {slip['words']} Right: {slip['corrected']}. {slip['effect']}"
 
 
-def own_lines(chain: Chain, difference: Difference | None) -> Iterator[str]:
+def own_lines(chain: Calculation, difference: Difference | None) -> Iterator[str]:
     """The same chain with a user's difference of E_A; ``difference`` is None of one that was typed in."""
     model = "in this model, " if _modelled(difference) else ""
     yield _title(difference)
@@ -64,7 +64,7 @@ def own_lines(chain: Chain, difference: Difference | None) -> Iterator[str]:
         yield f"  {sentence}"
 
 
-def sentences(chain: Chain, difference: Difference | None) -> Iterator[str]:
+def sentences(chain: Calculation, difference: Difference | None) -> Iterator[str]:
     """What has to be known of a user's result."""
     yield f"It counts {_scope(difference)}; {_BEYOND}."
     if chain.u95_saved is None:
@@ -98,7 +98,7 @@ def _scope(difference: Difference | None) -> str:
     return f"one metered end ({end}) and one direction ({difference.direction})"
 
 
-def _sign_words(chain: Chain, difference: Difference | None) -> str:
+def _sign_words(chain: Calculation, difference: Difference | None) -> str:
     assert chain.u95_saved is not None
     other = "the other transport" if difference is None else difference.transport
     if abs(chain.saved) <= chain.u95_saved:
@@ -158,7 +158,7 @@ def published_document(published: Published) -> dict[str, Any]:
     }
 
 
-def own_document(chain: Chain, difference: Difference | None) -> dict[str, Any]:
+def own_document(chain: Calculation, difference: Difference | None) -> dict[str, Any]:
     """The same chain with a user's difference of E_A for machines."""
     steps = [_numbers(asdict(step)) for step in chain.steps()]
     cell = {} if difference is None else asdict(difference)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chain from a difference of E_A to energy and households, in exact arithmetic.
+"""The calculation from a difference of E_A to energy and households, in exact arithmetic.
 
 Minutes of calls times bit rate are megabits, times J/Mb joules, over what a household uses households. Every
 step is a product with exact constants, so an uncertainty of the difference goes through it as a factor.
@@ -67,7 +67,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class Calculation:
     """The chain for one difference of E_A.
 
     Attributes:
@@ -100,6 +100,6 @@ class Chain:
             yield Step(name, unit, per_saved * self.saved, u95)
 
 
-def mean_power_w(chain: Chain, days: int) -> Fraction:
+def mean_power_w(chain: Calculation, days: int) -> Fraction:
     """Mean power of the energy over a year of so many days, W."""
     return chain.energy_j / (days * _S_PER_DAY)
