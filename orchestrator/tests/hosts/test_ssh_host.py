@@ -24,7 +24,7 @@ from netjoule.core.errors import HostLacks, NetjouleError, RunFailed, UsageError
 from netjoule.hosts.host import ProcessEnded
 from netjoule.hosts.ssh import HostInUse, Owner, SshHost, SshSettings
 from netjoule.hosts.ssh.keeper import Lock, open_shared
-from netjoule.testbeds.lab import hold
+from netjoule.testbeds.lab import host_locks
 from netjoule.topology.topology import Topology
 
 OWNER = Owner("mine", "campaign /results/mine", "here", "2026-01-02T03:04:05Z")
@@ -307,20 +307,22 @@ def rack(settings: SshSettings) -> Topology:
 
 
 def test_hosts_are_held_while_something_is_done_there_and_free_afterwards(rack: Topology, on) -> None:
-    provision, doctor = (hold.command_owner(f"netjoule {verb}", rack) for verb in ("provision", "doctor"))
+    provision, doctor = (
+        host_locks.command_owner(f"netjoule {verb}", rack) for verb in ("provision", "doctor")
+    )
     with (
-        hold.held(rack, ["laptop", "tower"], provision, all_needed=False),
+        host_locks.held(rack, ["laptop", "tower"], provision, all_needed=False),
         pytest.raises(HostInUse, match=r"in use by 'netjoule provision' with rack of .* since 20"),
-        hold.held(rack, ["laptop"], doctor, all_needed=False),
+        host_locks.held(rack, ["laptop"], doctor, all_needed=False),
     ):
         pytest.fail("it was held by another")
-    with hold.held(rack, ["laptop"], doctor, all_needed=False):
+    with host_locks.held(rack, ["laptop"], doctor, all_needed=False):
         pass
 
     async def campaign(host: SshHost) -> None:
         with (
             pytest.raises(HostInUse, match="in use by campaign /results/mine of here since 2026"),
-            hold.held(rack, ["tower", "laptop"], doctor, all_needed=False),
+            host_locks.held(rack, ["tower", "laptop"], doctor, all_needed=False),
         ):
             pytest.fail("it was held by a campaign")
 
@@ -328,13 +330,13 @@ def test_hosts_are_held_while_something_is_done_there_and_free_afterwards(rack: 
 
 
 def test_a_campaign_needs_all_its_hosts(rack: Topology) -> None:
-    owner = hold.campaign_owner(Path("results/mine"), datetime(2026, 1, 2, tzinfo=UTC), 1)
+    owner = host_locks.campaign_owner(Path("results/mine"), datetime(2026, 1, 2, tzinfo=UTC), 1)
     with (
         pytest.raises(RunFailed, match=r"host tower .*cannot be reached over SSH"),
-        hold.held(rack, ["laptop", "tower"], owner, all_needed=True),
+        host_locks.held(rack, ["laptop", "tower"], owner, all_needed=True),
     ):
         pytest.fail("a host is missing")
-    with hold.held(rack, ["laptop"], owner, all_needed=True):
+    with host_locks.held(rack, ["laptop"], owner, all_needed=True):
         pass
 
 

@@ -347,7 +347,7 @@ def test_each_client_has_ends_of_its_own() -> None:
 
 
 def test_a_lab_with_two_clients_needs_both_hosts() -> None:
-    from netjoule.testbeds.lab.reach import needed_hosts
+    from netjoule.testbeds.lab.control_network import needed_hosts
 
     document = runner_fakes.topology().document
     hosts = document["hosts"] | {"tablet": document["hosts"]["client"]}

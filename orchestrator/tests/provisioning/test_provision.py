@@ -59,7 +59,7 @@ def unlocked(monkeypatch):
         asked.append((owner.work, list(hosts), all_needed))
         yield
 
-    monkeypatch.setattr("netjoule.testbeds.lab.hold.held", held)
+    monkeypatch.setattr("netjoule.testbeds.lab.host_locks.held", held)
     return asked
 
 

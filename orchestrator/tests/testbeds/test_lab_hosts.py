@@ -21,8 +21,8 @@ from netjoule.loads.flow import carriers
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.testbeds.lab import binaries
 from netjoule.testbeds.lab.binaries import build_for
-from netjoule.testbeds.lab.reach import control_number, require_control_off_the_radio
-from netjoule.testbeds.lab.records import host_record, joined
+from netjoule.testbeds.lab.control_network import control_number, require_control_off_the_radio
+from netjoule.testbeds.lab.host_facts import host_record, joined
 from netjoule.topology.topology import Topology
 
 RACK = Topology.from_document(copy.deepcopy(LAB), where="test")
@@ -131,7 +131,7 @@ def controller_knows(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in known]
 
-    monkeypatch.setattr("netjoule.testbeds.lab.reach.socket.getaddrinfo", found)
+    monkeypatch.setattr("netjoule.testbeds.lab.control_network.socket.getaddrinfo", found)
     return known
 
 

@@ -351,7 +351,7 @@ def provision(
         return
     from netjoule.cli import provision as provision_console
     from netjoule.provisioning import provision as provisioning
-    from netjoule.testbeds.lab.hold import undisturbed
+    from netjoule.testbeds.lab.host_locks import undisturbed
 
     output = Output(json_lines=json)
     request = provisioning.Request(place, "teardown" if teardown else "site", check, limit, trust_vars)
@@ -386,7 +386,7 @@ def doctor(
     if testbed is not None:
         from netjoule.cli import provision as provision_console
         from netjoule.provisioning.provision import Request, prepare
-        from netjoule.testbeds.lab.hold import undisturbed
+        from netjoule.testbeds.lab.host_locks import undisturbed
 
         request = Request(testbed, "verify", trust_vars=trust_vars)
         provision_console.tell_variables(request, output)

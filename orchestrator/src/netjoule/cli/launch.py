@@ -251,10 +251,10 @@ def _hosts_of(
     of: Topology, path: Path, created: datetime, seed: int, load: Load
 ) -> AbstractContextManager[None]:
     """The hosts that a campaign needs, kept for it. Raises NetjouleError when it cannot have one."""
-    from netjoule.testbeds.lab import hold, reach
+    from netjoule.testbeds.lab import control_network, host_locks
 
-    owner = hold.campaign_owner(path, created, seed)
-    return hold.held(of, reach.needed_hosts(of, load.hosts), owner, all_needed=True)
+    owner = host_locks.campaign_owner(path, created, seed)
+    return host_locks.held(of, control_network.needed_hosts(of, load.hosts), owner, all_needed=True)
 
 
 def _require_as_recorded(campaign: Campaign, output: Output, *, trust_vars: bool) -> None:

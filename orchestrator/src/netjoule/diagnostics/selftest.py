@@ -125,10 +125,10 @@ async def _certify_lab(
 ) -> list[dict[str, Any]]:
     """All ends of a lab, one after the other; each is kept from campaigns meanwhile."""
     from netjoule.hosts.ssh import SshHost, SshSettings
-    from netjoule.testbeds.lab import binaries, hold
+    from netjoule.testbeds.lab import binaries, host_locks
 
     version = await NetjouleTraffic().version()
-    owner = hold.command_owner("netjoule selftest", of)
+    owner = host_locks.command_owner("netjoule selftest", of)
     found = []
     for name in of.ends(settings.clients):
         host = SshHost(SshSettings.of(name, of.hosts[name]), owner, lambda _remark: None)

@@ -293,7 +293,7 @@ class Campaign(AbstractContextManager["Campaign"]):
             self._update(device_models=[dict(entry) for entry in entries])
 
     def set_lab_hosts(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        """Record the hosts of a lab as they were found (`lab.records.joined`)."""
+        """Record the hosts of a lab as they were found (`lab.host_facts.joined`)."""
         self._update(lab_hosts=[dict(entry) for entry in entries])
 
     def set_alignment(

@@ -30,10 +30,10 @@ from netjoule.store.session import Session
 from netjoule.testbeds.base import MeterPlace, Remark
 from netjoule.testbeds.lab import binaries
 from netjoule.testbeds.lab.clocks import HostClock
-from netjoule.testbeds.lab.hold import campaign_owner
+from netjoule.testbeds.lab.control_network import control_number, needed_hosts, require_control_off_the_radio
+from netjoule.testbeds.lab.host_facts import host_record, joined
+from netjoule.testbeds.lab.host_locks import campaign_owner
 from netjoule.testbeds.lab.meters import READY_TIMEOUT_S, ControllerLogger, HostLogger
-from netjoule.testbeds.lab.reach import control_number, needed_hosts, require_control_off_the_radio
-from netjoule.testbeds.lab.records import host_record, joined
 from netjoule.testbeds.supervision import Supervisor, all_or_none
 from netjoule.topology.topology import Meter
 from netjoule.workload.load import Condition, Load, Place
