@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The same verbs for people and for CI. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build-test test-rust test-python test-r test-guest test-slow lint lint-rust lint-python lint-ansible lint-r fmt bench soak dist clean
+.PHONY: help setup demo test build-test test-rust test-python test-r test-guest test-slow lint setup-lint lint-rust lint-python lint-ansible lint-r fmt bench soak dist clean
 PY := .venv/bin/python
 export NETJOULE_R_LIBRARY := $(CURDIR)/.r-library
 # Most tests of Rust wait for flows, and none asks how sharp the host is: more of them at once than there are cores.
@@ -50,16 +50,19 @@ test-slow: ## the whole interoperability matrix, what the radio roles refuse and
 	scripts/check_r.sh
 
 lint: ## formats, lints and types of all languages
-	@scripts/setup.sh lint
+	@scripts/setup.sh packages
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python lint-ansible lint-r
+
+setup-lint:
+	@scripts/setup.sh lint
 
 lint-rust:
 	cargo fmt --check
-	$(PY) scripts/rust_circles.py
+	python3 scripts/rust_circles.py
 	cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings
 	cargo check --quiet --release --locked --no-default-features --manifest-path traffic/flow/fuzz/Cargo.toml --target-dir target
 
-lint-python:
+lint-python: setup-lint
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
@@ -69,14 +72,14 @@ lint-python:
 	$(PY) scripts/contract_types.py --check
 	$(PY) scripts/load_names.py
 
-lint-ansible:
+lint-ansible: setup-lint
 	.venv/bin/yamllint --strict ansible testbed/guest/lab testbed/topologies
 	cd ansible && PATH="$(CURDIR)/.venv/bin:$$PATH" ansible-lint --offline -q --profile production .
 	ANSIBLE_CONFIG=ansible/ansible.cfg .venv/bin/ansible-playbook --syntax-check -i testbed/topologies/modern.yaml \
 		ansible/site.yml ansible/verify.yml ansible/teardown.yml
 	shellcheck scripts/*.sh .ci/run testbed/guest/init testbed/guest/session testbed/guest/lab/up testbed/guest/lab/host testbed/guest/lab/python
 
-lint-r:
+lint-r: setup-lint
 	Rscript --vanilla scripts/lint.R
 
 fmt: ## put Rust and Python into their format, write the types of documents and the R package's help anew

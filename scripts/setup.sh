@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Everything `make demo` (run), `make lint` (lint: nothing of ours is built), `make test` (test) and the guest (guest:
-# packages and Debian's kernel; guest-test: also what its tests use) need on Debian 12, each step once, in one line each.
+# Everything `make demo` (run), `make lint` (lint: nothing of ours is built; packages: Debian's alone), `make test` (test)
+# and the guest (guest: packages and Debian's kernel; guest-test: also what its tests use) need on Debian 12, each step
+# once, in one line each.
 # Only the installation of Debian packages asks for root. Running it again does nothing that is already done.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -178,11 +179,12 @@ check_python
 check_rust
 case $level in
   run) install_packages "${RUN_PACKAGES[@]}" ;;
-  lint | test) install_packages "${RUN_PACKAGES[@]}" "${TEST_PACKAGES[@]}" ;;
+  packages | lint | test) install_packages "${RUN_PACKAGES[@]}" "${TEST_PACKAGES[@]}" ;;
   guest) install_packages "${RUN_PACKAGES[@]}" "${GUEST_PACKAGES[@]}" ;;
   guest-test) install_packages "${RUN_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${GUEST_PACKAGES[@]}" "${GUEST_TEST_PACKAGES[@]}" ;;
-  *) fail "unknown level '$level'" "use: scripts/setup.sh run|lint|test|guest|guest-test" ;;
+  *) fail "unknown level '$level'" "use: scripts/setup.sh packages|run|lint|test|guest|guest-test" ;;
 esac
+[ "$level" = packages ] && exit # all that lint of Rust takes: the rest is set up beside it
 case $level in *test) unpack_daemons ;; esac
 python_environment
 r_package

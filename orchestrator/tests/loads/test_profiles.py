@@ -93,12 +93,12 @@ def test_a_workload_elsewhere_may_name_a_shipped_profile(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("old", "new", "field", "words"),
     [
-        ("profile: busy", "profile: lazy", "factors.profile", "no profile 'lazy'"),
-        ("profile: busy", "profile: 3", "factors.profile.0", "not text or a mapping"),
-        ("[900]", "[1440]", "factors.payload_bytes", "has 900 bytes"),
-        ("[900]", "[64, 900]", "factors.payload_bytes", "has 900 bytes"),
-        ("[1.93]", "[1, 2]", "factors.offered_rate_mbps", "has one mean rate"),
-        ("blocks: 2", "blocks: 2\ngenerator: iperf3", "factors.profile", "iperf3 takes no profile"),
+        ("profile: busy", "profile: lazy", "profile", "no profile 'lazy'"),
+        ("profile: busy", "profile: 3", "profile.0", "not text or a mapping"),
+        ("[900]", "[1440]", "payload_bytes", "has 900 bytes"),
+        ("[900]", "[64, 900]", "payload_bytes", "has 900 bytes"),
+        ("[1.93]", "[1, 2]", "offered_rate_mbps", "has one mean rate"),
+        ("blocks: 2", "blocks: 2\ngenerator: iperf3", "profile", "iperf3 takes no profile"),
     ],
 )
 def test_what_does_not_go_with_a_profile_is_refused_at_its_field(
