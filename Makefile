@@ -36,9 +36,8 @@ test-rust:
 test-python:
 	$(PY) -m pytest --numprocesses 5 --no-loadscope-reorder --durations 30
 
-# R's tests keep no time: beside others they have what these leave of the processors, and disturb none.
 test-r:
-	chrt --idle 0 Rscript --vanilla analysis-r/tests/run.R
+	Rscript --vanilla analysis-r/tests/run.R
 
 test-guest: ## tests in a QEMU guest with Debian's kernel: DCCP against the kernel's (reduced matrix); a lab of hwsim radios
 	@scripts/setup.sh guest-test
