@@ -41,7 +41,7 @@ def check_emulated_addresses(document: Document) -> None:
     hosts: dict[str, Any] = document.value["hosts"]
     clients = [name for name, host in hosts.items() if "client" in host["roles"]]
     wired = wired_hosts(hosts)
-    for name in set(wired) & set(clients):
+    for name in filter(clients.__contains__, wired):
         other = next(role for role in hosts[name]["roles"] if role in WIRED_ROLES)
         raise document.refuse(
             ("hosts", name, "roles"), f"client and {other} are one host", "use a host for each"

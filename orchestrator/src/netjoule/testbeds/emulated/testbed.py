@@ -246,8 +246,7 @@ class EmulatedTestbed:
         log.parent.mkdir(exist_ok=True)
         argv = [programs.find("netjoule-device"), "--model", meter.device_model, "--station", meter.node]
         argv += ["--link-socket", str(self.stats_socket), "--log", str(log)]
-        if meter.node in self.hosts:
-            argv += ["--cpu-netns", str(self.hosts[meter.node].netns)]
+        argv += ["--cpu-netns", str(self.hosts[meter.node].netns)]
         return [*argv, f"--origin-ns={self.session.origin_ns}"]
 
     def _port_of(self, meter: Meter) -> Path:
