@@ -4,12 +4,8 @@
 
 Loads and factors are data (protocols/contracts/loads.json, factors.json): rooms that plan, run, store, check,
 compute and report read them from there. Only a load's own room, what imports other programs' results, the
-coursework, savings, diagnostics, the commands of one load and R's `<load>-*` files may name them. Places that
-still do stand in scripts/load_names.json with how often; a number there only ever falls.
-
-Usage: scripts/load_names.py            fails when a file names them more often than that list says
-       scripts/load_names.py --list     every place
-       scripts/load_names.py --write    write the list anew; it must not grow
+coursework, savings, diagnostics, the commands of one load and R's `<load>-*` files may name them. A
+file that still does stands in KNOWN with how often; a number there only ever falls.
 """
 
 from __future__ import annotations
@@ -18,14 +14,12 @@ import ast
 import json
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 CONTRACTS = ROOT / "protocols/contracts"
-KNOWN = ROOT / "scripts/load_names.json"
+KNOWN = {"analysis-r/R/lift.R": 20}
 SOURCE = "orchestrator/src/netjoule"
 PYTHON = (SOURCE, "energy/src", "testbed/radio/src")
 R = "analysis-r/R"
@@ -40,20 +34,17 @@ ORDINARY = frozenset({"build", "command", "flow", "page", "transfer", "direction
 """Words that mean other things, too: found as whole strings alone."""
 
 
-class Found(NamedTuple):
-    """One place."""
-
-    file: str
-    line: int
-    name: str
-
-
 def names() -> frozenset[str]:
     """Loads, and the factors that only loads have; one known by its form has no name of its own."""
-    loads = json.loads((CONTRACTS / "loads.json").read_text(encoding="utf-8"))["loads"]
     factors = json.loads((CONTRACTS / "factors.json").read_text(encoding="utf-8"))["factors"]
     own = {one["name"] for one in factors if one["owner"] != "testbed" and "names" not in one}
-    return frozenset({load["name"] for load in loads} | own)
+    return frozenset(loads() | own)
+
+
+def loads() -> set[str]:
+    """Loads by name."""
+    document = json.loads((CONTRACTS / "loads.json").read_text(encoding="utf-8"))
+    return {load["name"] for load in document["loads"]}
 
 
 def in_python(file: Path, wanted: frozenset[str]) -> Iterator[tuple[int, str]]:
@@ -71,17 +62,8 @@ def in_python(file: Path, wanted: frozenset[str]) -> Iterator[tuple[int, str]]:
             if node.value in wanted:
                 yield node.lineno, node.value
         else:
-            for name in identifiers(node):
-                if name in wanted - ORDINARY:
-                    yield getattr(node, "lineno", 0), name
-
-
-def identifiers(node: ast.AST) -> Iterator[str]:
-    """Names that a node has itself."""
-    for attribute in ("id", "attr", "arg", "name", "asname"):
-        value = getattr(node, attribute, None)
-        if isinstance(value, str):
-            yield value
+            own = (getattr(node, attribute, None) for attribute in ("id", "attr", "arg", "name", "asname"))
+            yield from ((getattr(node, "lineno", 0), one) for one in own if one in wanted - ORDINARY)
 
 
 _R_TOKEN = re.compile(r"""#.*|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[A-Za-z.][A-Za-z0-9._]*""")
@@ -97,38 +79,26 @@ def in_r(file: Path, wanted: frozenset[str]) -> Iterator[tuple[int, str]]:
                 yield number, name
 
 
-def found() -> list[Found]:
-    """Every place, file by file."""
+def found() -> dict[str, list[tuple[int, str]]]:
+    """Every place by its file."""
     wanted = names()
-    loads = {load["name"] for load in json.loads((CONTRACTS / "loads.json").read_text())["loads"]}
-    places = []
-    for folder in PYTHON:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            file = path.relative_to(ROOT).as_posix()
-            if not file.startswith(ALLOWED):
-                places += [Found(file, *one) for one in in_python(path, wanted)]
-    for path in sorted((ROOT / R).glob("*.R")):
-        if path.name.partition("-")[0] not in loads:
-            file = path.relative_to(ROOT).as_posix()
-            places += [Found(file, *one) for one in in_r(path, wanted)]
-    return places
+    python = (path for folder in PYTHON for path in (ROOT / folder).rglob("*.py"))
+    # The files of a load: flow-tables.R.
+    r = (path for path in (ROOT / R).glob("*.R") if path.name.partition("-")[0] not in loads())
+    files = {path.relative_to(ROOT).as_posix(): path for path in sorted((*python, *r))}
+    return {
+        file: [*(in_r if path.suffix == ".R" else in_python)(path, wanted)]
+        for file, path in files.items()
+        if not file.startswith(ALLOWED)
+    }
 
 
 def main() -> int:
-    """Compare with the list; 1 when there are more."""
-    places = found()
-    counts = Counter(place.file for place in places)
-    known: dict[str, int] = json.loads(KNOWN.read_text(encoding="utf-8")) if KNOWN.exists() else {}
-    more = [file for file, count in counts.items() if count > known.get(file, 0)]
-    if "--list" in sys.argv:
-        for place in places:
-            print(f"{place.file}:{place.line}: {place.name}")
-    if "--write" in sys.argv and (not more or not known):
-        KNOWN.write_text(json.dumps(dict(sorted(counts.items())), indent=2) + "\n", encoding="utf-8")
-        return 0
-    for file in more:
-        told = ", ".join(f"{one.name} (line {one.line})" for one in places if one.file == file)
-        print(f"{file} names a load or its factors {counts[file]} times, not {known.get(file, 0)}: {told}")
+    """Hold every file to KNOWN; 1 when one names more."""
+    more = {file: places for file, places in found().items() if len(places) > KNOWN.get(file, 0)}
+    for file, places in more.items():
+        told = ", ".join(f"{name} (line {line})" for line, name in places)
+        print(f"{file} names a load or its factors {len(places)} times, not {KNOWN.get(file, 0)}: {told}")
     return 1 if more else 0
 
 

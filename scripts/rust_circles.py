@@ -18,16 +18,24 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-TOKEN = re.compile(
-    r"""(?P<skip>//[^\n]*|/\*.*?\*/|b?r(?P<h>\#*)".*?"(?P=h)|[bc]?"(?:\\.|[^"\\])*"|b?'(?:\\[^']*'|\\'|[^\\']')|'\w+)"""
-    r"|(?P<word>\w+|::|[^\s\w])",
-    re.DOTALL | re.VERBOSE,
+SAID = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|b?r(?P<h>\#*)".*?"(?P=h)|[bc]?"(?:\\.|[^"\\])*"|b?'(?:\\[^']*'|\\'|[^\\']')|'\w+""",
+    re.DOTALL,
 )
+"""Comments, texts, characters and lifetimes."""
+ATTRIBUTE = re.compile(r"#!?\[")
+PLACED = re.compile(r'#\[path = "([^"]+)"\]\s*(?:pub(?:\(\w+\))? )?mod (\w+);')
+FILE = re.compile(r"\bmod (\w+);")
+BLOCK = re.compile(r"\bmod (\w+) \{")
+USE = re.compile(r"(\bpub(?:\([^)]*\))? )?\buse\s([^;]*);")
+NO_PATH = re.compile(rf"{USE.pattern}|\bpub\([^)]*\)|{FILE.pattern}")
+IMPL = re.compile(r"^ *(?:unsafe )?impl\b([^{]*)\{", re.MULTILINE)
+PATH = re.compile(r"(?<![\w.])(?<!::)[A-Za-z_]\w*(?:\s*::\s*\w+)*")
 Names = tuple[str, ...]
-Token = tuple[str, int]
 
 
 @dataclass
@@ -50,75 +58,29 @@ class Crate:
 
     def _file(self, file: Path, path: Names, folder: Path) -> None:
         text = file.read_text()
-        tokens = [
-            (match["word"], text.count("\n", 0, match.start()) + 1)
-            for match in TOKEN.finditer(text)
-            if match["word"]
-        ]
-        paths = re.findall(r'#\[path = "([^"]+)"\]\s*(?:pub(?:\(\w+\))? )?mod (\w+);', text)
-        self._body(
-            tokens, Module(path, str(file.relative_to(ROOT))), file, folder, {name: at for at, name in paths}
-        )
+        placed = {name: file.parent / at for at, name in PLACED.findall(text)}
+        self._body(code_of(text), Module(path, str(file.relative_to(ROOT))), folder, placed)
 
-    def _body(
-        self, tokens: list[Token], module: Module, file: Path, folder: Path, paths: dict[str, str]
-    ) -> None:
+    def _body(self, code: str, module: Module, folder: Path, placed: dict[str, Path]) -> None:
         self.modules[module.path] = module
-        at, is_public, is_test = 0, False, False
-        while at < len(tokens):
-            word = tokens[at][0]
-            if word == "#":
-                end = closing(tokens, at + (2 if tokens[at + 1][0] == "!" else 1))
-                words = [each for each, _ in tokens[at:end]]
-                is_test |= "cfg" in words and "test" in words and "not" not in words
-                at = end
-            elif is_test:
-                at, is_test = after_item(tokens, at), False
-            elif word == "pub":
-                at = closing(tokens, at + 1) if tokens[at + 1][0] == "(" else at + 1
-                is_public = True
-                continue
-            elif word == "mod" and tokens[at + 2][0] == ";":
-                self._declared(tokens[at + 1][0], module, file, folder, paths)
-                at += 3
-            elif word == "mod" and tokens[at + 2][0] == "{":
-                name, end = tokens[at + 1][0], closing(tokens, at + 2)
-                inner = Module((*module.path, name), module.file)
-                self._body(tokens[at + 3 : end - 1], inner, file, folder / name, {})
-                at = end
-            elif word == "use":
-                at = self._use(tokens, at + 1, module, is_public)
-            else:
-                if word == "impl" and (at == 0 or tokens[at - 1][0] in {"}", ";", "]", "unsafe"}):
-                    module.impls += implemented(tokens, at)
-                at = self._path(tokens, at, module)
-            is_public = False
-
-    def _declared(self, name: str, module: Module, file: Path, folder: Path, paths: dict[str, str]) -> None:
-        places = [folder / f"{name}.rs", folder / name / "mod.rs"]
-        found = file.parent / paths[name] if name in paths else next(each for each in places if each.exists())
-        inner = found.parent if found.name == "mod.rs" else found.parent / name
-        self._file(found, (*module.path, name), inner)
-
-    def _use(self, tokens: list[Token], at: int, module: Module, is_public: bool) -> int:
-        end = next(index for index in range(at, len(tokens)) if tokens[index][0] == ";")
-        for path, name, line in leaves(tokens[at:end], ()):
-            module.aliases[name] = path
-            if not is_public:
-                module.uses.append((path, line))
-        return end + 1
-
-    def _path(self, tokens: list[Token], at: int, module: Module) -> int:
-        """A path in code; a word after a dot is a field or a method."""
-        word, line = tokens[at]
-        path = [word]
-        while at + 2 < len(tokens) and tokens[at + 1][0] == "::" and re.match(r"\w", tokens[at + 2][0]):
-            at += 2
-            path.append(tokens[at][0])
-        before = tokens[at - 2 * len(path) + 1][0] if at - 2 * len(path) + 1 >= 0 else ""
-        if re.match(r"[A-Za-z_]", word) and before not in {".", "::"}:
-            module.uses.append((tuple(path), line))
-        return at + 1
+        while block := BLOCK.search(code):
+            end, name = closing(code, block.end() - 1), block[1]
+            inner = blank(code[: block.end()]) + code[block.end() : end - 1]
+            self._body(inner, Module((*module.path, name), module.file), folder / name, {})
+            code = code[: block.start()] + blank(code[block.start() : end]) + code[end:]
+        for name in FILE.findall(code):
+            places = [placed.get(name, folder / f"{name}.rs"), folder / name / "mod.rs"]
+            found = next(each for each in places if each.exists())
+            inner_folder = found.parent if found.name == "mod.rs" else found.parent / name
+            self._file(found, (*module.path, name), inner_folder)
+        for use in USE.finditer(code):
+            for path, name in leaves(use[2]):
+                module.aliases[name] = path
+                if not use[1]:
+                    module.uses.append((path, line_of(code, use.start(2))))
+        module.impls = [path for header in IMPL.findall(code) if (path := implemented(header))]
+        for path in PATH.finditer(NO_PATH.sub(lambda found: blank(found[0]), code)):
+            module.uses.append((names_of(path[0]), line_of(code, path.start())))
 
     def resolve(self, module: Names, path: Names, seen: frozenset = frozenset()) -> Names | None:
         """The module of this crate that defines what a path names; None if another crate does, or no one."""
@@ -158,7 +120,7 @@ class Crate:
                 is_parent = target == module.path[: len(target)]
                 if (is_parent or len(path) == 1) and self._is_module(module.path, path):
                     continue
-                depth = common(module.path, target)
+                depth = next(n for n in count() if module.path[: n + 1] != target[: n + 1])
                 pair = (self._member(module.path, depth), self._member(target, depth))
                 if pair[0] == pair[1]:
                     continue
@@ -183,79 +145,72 @@ class Crate:
         )
 
 
-def common(one: Names, other: Names) -> int:
-    """How many names two paths begin with in common."""
-    return next(
-        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
+def code_of(text: str) -> str:
+    """The same lines without comments, texts, attributes and what is for tests alone."""
+    code = SAID.sub(lambda found: blank(found[0]), text)
+    while attribute := ATTRIBUTE.search(code):
+        end = closing(code, attribute.end() - 1)
+        words = set(re.findall(r"\w+", code[attribute.end() : end]))
+        if {"cfg", "test"} <= words and "not" not in words:
+            end = after_item(code, end)
+        code = code[: attribute.start()] + blank(code[attribute.start() : end]) + code[end:]
+    return code
 
 
-def implemented(tokens: list[Token], at: int) -> list[Names]:
-    """The type that an `impl` block is for, as it is written there; none for a tuple's or the like."""
-    words = [word for word, _ in tokens[at + 1 : at + 80]]
-    words = words[: words.index("{")] if "{" in words else words
-    if "for" in words and words[words.index("for") + 1] != "<":
-        words = words[words.index("for") + 1 :]
-    elif words[0] == "<":
-        level = 0
-        for end, word in enumerate(words):
-            level += {"<": 1, ">": -1}.get(word, 0)
-            if level == 0:
-                words = words[end + 1 :]
-                break
-    path = re.match(r"\w+(?: :: \w+)*", " ".join(words))
-    return [tuple(path[0].split(" :: "))] if path else []
+def blank(code: str) -> str:
+    """Nothing, on as many lines."""
+    return re.sub(r"[^\n]", " ", code)
 
 
-def closing(tokens: list[Token], at: int) -> int:
+def line_of(code: str, at: int) -> int:
+    """The line of a place."""
+    return code.count("\n", 0, at) + 1
+
+
+def closing(code: str, at: int) -> int:
     """The place after the bracket that closes the one at `at`."""
     level = 0
-    while at < len(tokens):
-        level += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(tokens[at][0], 0)
-        at += 1
+    for bracket in re.compile(r"[][(){}]").finditer(code, at):
+        level += 1 if bracket[0] in "([{" else -1
         if level == 0:
-            break
-    return at
+            return bracket.end()
+    return len(code)
 
 
-def after_item(tokens: list[Token], at: int) -> int:
+def after_item(code: str, at: int) -> int:
     """The place after an item: its semicolon, or the block that ends it; after a field, its comma."""
-    while at < len(tokens):
-        word = tokens[at][0]
-        if word == "}":
-            return at
-        at = closing(tokens, at) if word in {"(", "[", "{"} else at + 1
-        if word in {";", "{", ","}:
+    while found := re.compile(r"[][(){};,]").search(code, at):
+        if found[0] == "}":
+            return found.start()
+        at = closing(code, found.start()) if found[0] in "([{" else found.end()
+        if found[0] in ";{,":
             break
     return at
 
 
-def leaves(tokens: list[Token], prefix: Names = ()) -> Iterator[tuple[Names, str, int]]:
-    """The paths of a `use` tree, each with the name that it brings and its line."""
-    path = prefix
-    for at, (word, line) in enumerate(tokens):
-        if word == "{":
-            inner = tokens[at + 1 : closing(tokens, at) - 1]
-            while inner:
-                end = first_comma(inner)
-                yield from leaves(inner[:end], path)
-                inner = inner[end + 1 :]
-            return
-        if word == "as":
-            yield path, tokens[at + 1][0], line
-            return
-        if word != "::" and not (word == "self" and path):
-            path = (*path, word)
-    if path:
-        yield path, path[-1], tokens[0][1]
+def names_of(path: str) -> Names:
+    """`a::b` as names."""
+    return tuple(filter(None, re.split(r"\s*::\s*", path.strip())))
 
 
-def first_comma(tokens: list[Token]) -> int:
-    """The place of the first comma outside brackets, or the end."""
-    at = 0
-    while at < len(tokens) and tokens[at][0] != ",":
-        at = closing(tokens, at)
-    return at
+def leaves(tree: str) -> Iterator[tuple[Names, str]]:
+    """The paths of a `use` tree, each with the name that it brings."""
+    while inner := re.search(r"([\w:]*)\{([^{}]*)\}", tree):
+        each = [inner[1] + leaf.strip() for leaf in inner[2].split(",") if leaf.strip()]
+        tree = tree[: inner.start()] + ",".join(each) + tree[inner.end() :]
+    for leaf in tree.split(","):
+        path, _, name = leaf.partition(" as ")
+        names = names_of(path.removesuffix("::self"))
+        yield names, name.strip() or names[-1]
+
+
+def implemented(header: str) -> Names:
+    """The type that an `impl` block is for, as it is written there; none for a tuple's or the like."""
+    header = header.partition(" where")[0].replace("->", "")
+    while header != (shorter := re.sub(r"<[^<>]*>", "", header)):
+        header = shorter
+    path = re.match(r"\s*(\w+(?:::\w+)*)", header.rpartition(" for ")[2])
+    return names_of(path[1]) if path else ()
 
 
 def rounds(parent: Names, graph: dict[tuple[str, str], list[str]]) -> list[str]:
