@@ -130,8 +130,8 @@ def test_generators_promise_dccp_only_where_the_kernel_has_it(host, tmp_path, mo
     program(tmp_path, "ITGSend", "")
     program(tmp_path, "ITGRecv", "")
     program(tmp_path, "ITGDec", "")
-    socket = doctor.Carrier("kernel", kernel_has_dccp, "")
-    monkeypatch.setattr(doctor.carriers, "ask", lambda: [socket])
+    socket = doctor.Support("kernel", kernel_has_dccp, "")
+    monkeypatch.setattr(doctor.CARRIERS, "ask", lambda: [socket])
     seen = findings(tmp_path)["ditg"].seen
     assert seen == ("there; does dccp-kernel, tcp, udp" if kernel_has_dccp else "there; does tcp, udp")
 

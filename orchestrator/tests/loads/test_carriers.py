@@ -10,7 +10,8 @@ from lab_topology import LAB as RACK
 
 from netjoule.cli.app import run_command
 from netjoule.core.errors import HostLacks
-from netjoule.loads.flow import carriers
+from netjoule.loads.flow import host_support
+from netjoule.loads.flow.host_support import CARRIERS
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload
@@ -43,7 +44,7 @@ LAB: Topology = synthetic.topology()
 @pytest.fixture
 def outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask this host itself: what a sandbox is, other tests show."""
-    monkeypatch.setattr(carriers.sandbox, "inside", lambda: "root")
+    monkeypatch.setattr(host_support.sandbox, "inside", lambda: "root")
 
 
 @pytest.mark.usefixtures("outside")
@@ -62,18 +63,18 @@ def test_what_the_host_lacks_is_refused_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: Workload, reasons: dict[str, str], words: str
 ) -> None:
     host_with(tmp_path, monkeypatch)
-    carriers.require(FlowSettings.of(wanted), LAB)
+    CARRIERS.require(FlowSettings.of(wanted), LAB)
     host_with(tmp_path, monkeypatch, **reasons)
     with pytest.raises(HostLacks, match=words) as caught:
-        carriers.require(FlowSettings.of(wanted), LAB)
+        CARRIERS.require(FlowSettings.of(wanted), LAB)
     assert caught.value.exit_code == 3
     assert "use transport dccp with carrier udp" in str(caught.value)
 
 
 def test_udp_needs_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carriers, "answer", lambda *_, **__: pytest.fail("nothing is asked"))
-    carriers.require(FlowSettings.of(workload("dccp")), LAB)
-    carriers.require(FlowSettings.of(synthetic.workload()), LAB)
+    monkeypatch.setattr(host_support, "_answer", lambda *_, **__: pytest.fail("nothing is asked"))
+    CARRIERS.require(FlowSettings.of(workload("dccp")), LAB)
+    CARRIERS.require(FlowSettings.of(synthetic.workload()), LAB)
 
 
 @pytest.mark.usefixtures("outside")
@@ -83,7 +84,7 @@ def test_a_program_that_does_not_answer_is_named(
 ) -> None:
     said(tmp_path, monkeypatch, answer, code)
     with pytest.raises(HostLacks, match=r"does not tell its DCCP carriers; build it again"):
-        carriers.require(FlowSettings.of(workload("dccp-kernel")), LAB)
+        CARRIERS.require(FlowSettings.of(workload("dccp-kernel")), LAB)
 
 
 @pytest.mark.usefixtures("outside")
@@ -92,7 +93,7 @@ def test_a_carrier_that_the_program_does_not_list_is_lacking(
 ) -> None:
     said(tmp_path, monkeypatch, "[]")
     with pytest.raises(HostLacks, match="netjoule-traffic does not know it"):
-        carriers.require(FlowSettings.of(workload("dccp", carrier="raw")), LAB)
+        CARRIERS.require(FlowSettings.of(workload("dccp", carrier="raw")), LAB)
 
 
 @pytest.mark.netns
@@ -103,9 +104,9 @@ def test_an_emulated_testbed_is_asked_inside_its_sandbox(
     said(tmp_path, monkeypatch, '[{"name": "raw", "available": true}]')
     script = tmp_path / "netjoule-traffic"
     script.write_text(f'#!/bin/sh\n[ "$PPID" = 1 ] || exit 9\ncat {tmp_path}/answer\n')
-    assert carriers.ask(in_sandbox=True) == [carriers.Carrier("raw", True, "")]
+    assert CARRIERS.ask(in_sandbox=True) == [host_support.Support("raw", True, "")]
     with pytest.raises(HostLacks):
-        carriers.ask()
+        CARRIERS.ask()
 
 
 @pytest.mark.usefixtures("outside")

@@ -19,7 +19,8 @@ from netjoule.cli.app import run_command
 from netjoule.core.errors import HostLacks
 from netjoule.diagnostics import doctor
 from netjoule.hosts.ssh import Answer
-from netjoule.loads.flow import capabilities, carriers, transports
+from netjoule.loads.flow import host_support, transports
+from netjoule.loads.flow.host_support import TRANSPORTS
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.topology.topology import Topology
 
@@ -48,7 +49,7 @@ def workload(*names: str) -> FlowSettings:
 @pytest.fixture
 def outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask this host itself: what a sandbox is, other tests show."""
-    monkeypatch.setattr(carriers.sandbox, "inside", lambda: "root")
+    monkeypatch.setattr(host_support.sandbox, "inside", lambda: "root")
 
 
 # -- descriptions -----------------------------------------------------------------------------------
@@ -71,7 +72,7 @@ FRISBEE = {
 USE = """
 import synthetic
 import netjoule_contracts as contracts
-from netjoule.loads.flow import capabilities
+from netjoule.loads.flow.host_support import TRANSPORTS
 from netjoule.loads.flow import transports
 from netjoule.loads.flow.abilities import ABILITIES
 from netjoule.loads.flow.settings import FlowSettings
@@ -79,7 +80,7 @@ wanted = synthetic.workload(transports=["frisbee", "udp"], transport_options={"f
 assert "frisbee" in contracts.factors()["transport"]["value"]["enum"]
 assert "frisbee" in ABILITIES["netjoule-traffic"].transports
 settings = FlowSettings.of(wanted)
-print(settings.options_of("frisbee"), capabilities.needed(settings))
+print(settings.options_of("frisbee"), list(TRANSPORTS.needed(settings)))
 print(transports.greatest_message("frisbee", 6, 1500, {}), transports.label("frisbee"))
 print(transports.is_congestion_controlled("frisbee"))
 print(FlowSettings.of(synthetic.workload(transports=["frisbee"], pacing="so_txtime")).paces[0].mode)
@@ -132,20 +133,20 @@ def test_what_the_host_lacks_is_refused_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host_with(tmp_path, monkeypatch, sctp=NO_SCTP)
-    capabilities.require(workload("mptcp"), EMULATED)
+    TRANSPORTS.require(workload("mptcp"), EMULATED)
     with pytest.raises(HostLacks, match="transport sctp cannot be used: this kernel has no SCTP") as caught:
-        capabilities.require(workload("sctp"), EMULATED)
+        TRANSPORTS.require(workload("sctp"), EMULATED)
     assert caught.value.exit_code == 3
     assert "leave sctp out" in str(caught.value)
 
 
 def test_what_every_host_has_needs_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carriers, "answer", lambda *_, **__: pytest.fail("nothing is asked"))
-    capabilities.require(workload("tcp", "quic"), EMULATED)
+    monkeypatch.setattr(host_support, "_answer", lambda *_, **__: pytest.fail("nothing is asked"))
+    TRANSPORTS.require(workload("tcp", "quic"), EMULATED)
 
 
 def test_the_kernels_dccp_is_left_to_its_carriers() -> None:
-    assert capabilities.needed(workload("dccp-kernel")) == []
+    assert list(TRANSPORTS.needed(workload("dccp-kernel"))) == []
 
 
 @pytest.mark.usefixtures("outside")
@@ -155,7 +156,7 @@ def test_a_program_that_does_not_answer_is_named(
 ) -> None:
     said(tmp_path, monkeypatch, answer)
     with pytest.raises(HostLacks, match="does not tell its transports; build it again"):
-        capabilities.require(workload("sctp"), EMULATED)
+        TRANSPORTS.require(workload("sctp"), EMULATED)
 
 
 @pytest.mark.usefixtures("outside")
@@ -210,12 +211,12 @@ class Host:
 def test_a_labs_hosts_are_asked_themselves(said: Answer, words: str | None) -> None:
     host: Any = Host(said)
     if words is None:
-        asyncio.run(capabilities.require_on(host, workload("sctp")))
+        asyncio.run(TRANSPORTS.require_on(host, workload("sctp")))
     else:
         with pytest.raises(HostLacks, match=words):
-            asyncio.run(capabilities.require_on(host, workload("sctp")))
+            asyncio.run(TRANSPORTS.require_on(host, workload("sctp")))
     nobody: Any = None
-    asyncio.run(capabilities.require_on(nobody, workload("tcp")))
+    asyncio.run(TRANSPORTS.require_on(nobody, workload("tcp")))
 
 
 # -- doctor -----------------------------------------------------------------------------------------

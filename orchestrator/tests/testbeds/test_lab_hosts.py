@@ -17,7 +17,7 @@ from lab_topology import LAB
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks, RunFailed, UsageError
 from netjoule.hosts.ssh import Answer
-from netjoule.loads.flow import carriers
+from netjoule.loads.flow.host_support import CARRIERS
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.testbeds.lab import binaries
 from netjoule.testbeds.lab.binaries import build_for
@@ -177,7 +177,7 @@ def test_a_name_that_nobody_knows_is_one_sentence(controller_knows: list[str], k
 def asked_for_carriers(said: Answer) -> None:
     host = Host("laptop", {"/cache/netjoule-traffic carriers --json": said})
     wanted = FlowSettings.of(synthetic.workload(transports=["dccp-kernel", "udp"]))
-    asyncio.run(carriers.require_on(host, wanted))  # type: ignore[arg-type]
+    asyncio.run(CARRIERS.require_on(host, wanted))  # type: ignore[arg-type]
 
 
 def test_a_labs_hosts_are_asked_for_dccp_not_the_controller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +188,7 @@ def test_a_labs_hosts_are_asked_for_dccp_not_the_controller(monkeypatch: pytest.
     )
     with raises(HostLacks):
         asked_for_carriers(Answer(0, lacks, ""))
-    asyncio.run(carriers.require_on(Host("laptop", {}), FlowSettings.of(synthetic.workload())))  # type: ignore[arg-type]
+    asyncio.run(CARRIERS.require_on(Host("laptop", {}), FlowSettings.of(synthetic.workload())))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from netjoule.diagnostics import selftest
 from netjoule.hosts import ssh
 from netjoule.hosts.host import LocalHost
 from netjoule.hosts.ssh import SshSettings
-from netjoule.loads.flow import capabilities, carriers
+from netjoule.loads.flow.host_support import CARRIERS, TRANSPORTS
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.testbeds.lab import binaries
 from netjoule.topology import topology
@@ -276,7 +276,7 @@ def test_all_clients_that_take_part_are_asked_what_they_have() -> None:
     assert where.ends(1) == ("laptop", "tower")
     assert where.ends(2) == ("laptop", "board", "tower")
     both = FlowSettings.of(workload(transports=["dccp-kernel", "sctp"], clients=2))
-    (carrier,), (transport,) = carriers.left_open(both, where), capabilities.left_open(both, where)
+    (carrier,), (transport,) = CARRIERS.left_open(both, where), TRANSPORTS.left_open(both, where)
     assert "laptop and board and tower will be asked" in carrier
     assert "laptop and board and tower will be asked" in transport
 

@@ -14,9 +14,8 @@ from netjoule.analysis.analysis import environment
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks, NetjouleError
 from netjoule.hosts import sandbox
-from netjoule.loads.flow import capabilities, carriers, generators, transports
-from netjoule.loads.flow.capabilities import TransportSupport
-from netjoule.loads.flow.carriers import Carrier
+from netjoule.loads.flow import generators, transports
+from netjoule.loads.flow.host_support import CARRIERS, TRANSPORTS, Support
 from netjoule.store.fingerprint import cpu_cores
 from netjoule.testbeds.guest import boot, kernel, trial
 
@@ -60,7 +59,7 @@ def examine(results: Path) -> Iterator[Finding]:
     yield from (_program(name, needed=True) for name in ("netjoule-traffic", "netjoule-link"))
     yield from (_program(name, needed=True, word="--help") for name in ("netjoule-meters", "netjoule-device"))
     yield _program("iperf3", needed=False)
-    dccp = list(_available("dccp", _CARRIERS, carriers.ask))
+    dccp = list(_available("dccp", _CARRIERS, CARRIERS.ask))
     kernel_has_dccp = any(one.ok for one in dccp if one.name == _CARRIERS["kernel"])
     yield from _other_generators(kernel_has_dccp=kernel_has_dccp)
     yield from dccp
@@ -114,11 +113,11 @@ def _other_generators(*, kernel_has_dccp: bool) -> Iterator[Finding]:
 def _kernel_transports() -> Iterator[Finding]:
     """Transports that need something of the kernel; DCCP's have findings of their own."""
     wanted = sorted(transports.host_dependent() - set(_CARRIERS.values()))
-    yield from _available("transports", {name: name for name in wanted}, capabilities.ask)
+    yield from _available("transports", {name: name for name in wanted}, TRANSPORTS.ask)
 
 
 def _available(
-    title: str, wanted: Mapping[str, str], ask: Callable[[], Iterable[Carrier | TransportSupport]]
+    title: str, wanted: Mapping[str, str], ask: Callable[[], Iterable[Support]]
 ) -> Iterator[Finding]:
     """What netjoule-traffic says of each that is wanted; of `title`, when it says nothing."""
     try:
@@ -156,7 +155,7 @@ def _congestion_controls(folder: Path = Path("/proc/sys/net/ipv4")) -> Finding:
 def _raw_in_sandbox() -> bool:
     """Whether a campaign has raw sockets: its sandbox gives them to an ordinary user as well."""
     try:
-        return any(c.name == "raw" and c.available for c in carriers.ask(in_sandbox=True))
+        return any(c.name == "raw" and c.available for c in CARRIERS.ask(in_sandbox=True))
     except HostLacks:
         return False
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from netjoule.loads.flow import capabilities, carriers, limits, profile_rate, profiles
+from netjoule.loads.flow import limits, profile_rate, profiles
 from netjoule.loads.flow.condition import FlowCondition, heaviest
 from netjoule.loads.flow.flows import RunFlow, flows_of
 from netjoule.loads.flow.generators import FlowSpec, Generator, generator
 from netjoule.loads.flow.generators.base import Endpoints
+from netjoule.loads.flow.host_support import CARRIERS, TRANSPORTS
 from netjoule.loads.flow.report_defects import ReportDefects
 from netjoule.loads.flow.run_document import flow_parts, flow_spec
 from netjoule.loads.flow.senders import open_group
@@ -69,8 +70,8 @@ class FlowLoad(Load):
 
     def require(self) -> None:
         """Refuse transports that the kernel here lacks. Raises HostLacks."""
-        carriers.require(self._settings, self._topology)
-        capabilities.require(self._settings, self._topology)
+        CARRIERS.require(self._settings, self._topology)
+        TRANSPORTS.require(self._settings, self._topology)
 
     def require_programs(self) -> None:
         """Find every generator. Raises HostLacks for the first that is missing."""
@@ -79,14 +80,14 @@ class FlowLoad(Load):
 
     async def require_on(self, host: Any) -> None:
         """Refuse transports that a lab's host lacks. Raises HostLacks."""
-        await carriers.require_on(host, self._settings)
-        await capabilities.require_on(host, self._settings)
+        await CARRIERS.require_on(host, self._settings)
+        await TRANSPORTS.require_on(host, self._settings)
 
     def left_open(self) -> Mapping[str, Sequence[str]]:
         """Transports that only the hosts of a lab can tell of."""
         return {
-            "carriers": carriers.left_open(self._settings, self._topology),
-            "transports": capabilities.left_open(self._settings, self._topology),
+            "carriers": CARRIERS.left_open(self._settings, self._topology),
+            "transports": TRANSPORTS.left_open(self._settings, self._topology),
         }
 
     # -- what is known before and after ----------------------------------------------------------
