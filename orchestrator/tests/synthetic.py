@@ -14,9 +14,8 @@ from netjoule.core import files
 from netjoule.design.run_table import PlanRow
 from netjoule.execution.controls import write_controls
 from netjoule.loads import load_of
-from netjoule.loads.flow.condition import FlowCondition
-from netjoule.loads.flow.flows import RunFlow, flows_of
-from netjoule.loads.flow.generators import interval_rows
+from netjoule.loads.flow.flows import flows_of
+from netjoule.loads.flow.generators import FlowSpec, interval_rows
 from netjoule.loads.flow.run_document import work_fields
 from netjoule.loads.flow.settings import FlowSettings, Pace
 from netjoule.store.campaign import Campaign
@@ -138,10 +137,10 @@ def finished(path: Path, **changes: Any) -> Path:
     return path
 
 
-def _flows_of(campaign: Campaign, row: PlanRow) -> tuple[RunFlow, ...]:
+def _flows_of(campaign: Campaign, row: PlanRow) -> tuple[FlowSpec, ...]:
     """The flows of a run at its one client."""
     of = campaign.workload
-    return flows_of(FlowSettings.of(of), FlowCondition.of(row.condition(of, campaign.seed)), ["client"])
+    return flows_of(FlowSettings.of(of), row.condition(of, campaign.seed), ["client"])
 
 
 def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[float, float]]) -> float:

@@ -15,8 +15,7 @@ from netjoule.core.errors import RunFailed, UsageError
 from netjoule.design import instruments
 from netjoule.execution import ranging
 from netjoule.hosts.host import LocalHost
-from netjoule.loads.flow.condition import FlowCondition, heaviest
-from netjoule.loads.flow.flows import flows_of
+from netjoule.loads.flow.flows import flows_of, heaviest
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.store.campaign import Campaign
 from netjoule.testbeds.base import MeterPlace
@@ -44,8 +43,8 @@ def open_ranges() -> Topology:
 
 def test_the_heaviest_flows_are_greatest_rate_with_both_extreme_sizes() -> None:
     load = workload(payload_bytes=[64, 500, 1440], offered_rate_mbps=[1, 30])
-    found = [FlowCondition.of(condition) for condition in heaviest(FlowSettings.of(load))]
-    assert [(c.payload_bytes, c.offered_rate_mbps, c.transport) for c in found] == [
+    found = [condition.factors for condition in heaviest(FlowSettings.of(load))]
+    assert [(f["payload_bytes"], f["offered_rate_mbps"], f["transport"]) for f in found] == [
         (1440, 30.0, "udp"),
         (64, 30.0, "udp"),
     ]
@@ -54,7 +53,7 @@ def test_the_heaviest_flows_are_greatest_rate_with_both_extreme_sizes() -> None:
 def test_a_pass_has_all_flows_of_a_run_at_every_client() -> None:
     load = workload(clients=2, direction="both", beside=[{"transport": "tcp", "offered_rate_mbps": 5}])
     (condition,) = heaviest(FlowSettings.of(load))
-    flows = flows_of(FlowSettings.of(load), FlowCondition.of(condition), ["a", "b"])
+    flows = flows_of(FlowSettings.of(load), condition, ["a", "b"])
     each = [("udp", "up", 10.0), ("udp", "down", 10.0), ("tcp", "up", 5.0), ("tcp", "down", 5.0)]
     assert [(flow.client, flow.transport, flow.direction, flow.offered_rate_mbps) for flow in flows] == [
         (client, *what) for client in ("a", "b") for what in each

@@ -22,12 +22,10 @@ from netjoule.core.errors import UsageError
 from netjoule.design import run_table
 from netjoule.design.run_table import PlanRow
 from netjoule.loads.flow import profile_rate, profiles
-from netjoule.loads.flow.condition import FlowCondition
 from netjoule.loads.flow.flows import flows_of
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic, send_arguments
-from netjoule.loads.flow.run_document import flow_spec
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.loads.flow.verdict import judge_flow
 from netjoule.store.planfile import read_plan
@@ -175,8 +173,7 @@ def test_the_greatest_message_of_a_profile_is_what_the_sender_says(
 
 
 def first_spec(load: Workload, row: PlanRow, seed: int) -> FlowSpec:
-    asked = FlowCondition.of(row.condition(load, seed))
-    return flow_spec(FlowSettings.of(load), asked, 3.0, flows_of(FlowSettings.of(load), asked, ["client"])[0])
+    return flows_of(FlowSettings.of(load), row.condition(load, seed), ["client"], 3.0)[0]
 
 
 # --- its rate ----------------------------------------------------------------------------------------

@@ -20,11 +20,9 @@ from netjoule.design import run_table
 from netjoule.hosts.host import LocalHost
 from netjoule.loads import load_of
 from netjoule.loads.flow import limits
-from netjoule.loads.flow.condition import FlowCondition
-from netjoule.loads.flow.flows import RunFlow, flows_of
+from netjoule.loads.flow.flows import flows_of
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.base import Endpoints
-from netjoule.loads.flow.run_document import flow_spec
 from netjoule.loads.flow.senders import FlowGroup, open_group
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.store.campaign import document_name
@@ -32,17 +30,18 @@ from netjoule.topology.topology import Topology
 from netjoule.validation.check import check_campaign
 from netjoule.validation.run import check_run
 from netjoule.workload.cell import Cell
+from netjoule.workload.load import Condition
 from netjoule.workload.workload import Workload
 
 PAIR: dict[str, Any] = {"transports": ["udp"], "offered_rate_mbps": [3], "beside": [{"transport": "tcp"}]}
 
 
-def asked_of(load: Workload, transport: str = "udp") -> FlowCondition:
+def asked_of(load: Workload, transport: str = "udp") -> Condition:
     row = next(row for row in run_table.expand(load, 7) if row.arm == transport)
-    return FlowCondition.of(row.condition(load, 7))
+    return row.condition(load, 7)
 
 
-def kinds(flows: tuple[RunFlow, ...]) -> list[tuple[str, str, str]]:
+def kinds(flows: tuple[FlowSpec, ...]) -> list[tuple[str, str, str]]:
     return [(flow.client, flow.transport, flow.direction) for flow in flows]
 
 
@@ -53,7 +52,7 @@ def test_a_run_has_one_flow_unless_more_are_asked_for() -> None:
     load = workload()
     (flow,) = flows_of(FlowSettings.of(load), asked_of(load), ["a", "b"])
     assert (flow.flow, flow.client, flow.transport, flow.direction) == (1, "a", "udp", "up")
-    assert flow.seed(5) == 5
+    assert flow.seed == asked_of(load).seed
     assert FlowSettings.of(load).flows == 1
     assert [document_name("flow", number) for number in (1, 2)] == ["flow.json", "flows/2.json"]
 
@@ -90,7 +89,7 @@ def test_a_flow_has_the_same_schedule_whatever_transport_carries_it_and_no_two_h
     load = workload(transports=["udp", "tcp"], parallel=2, clients=2)
     seeds = {
         transport: [
-            flow_spec(FlowSettings.of(load), asked_of(load, transport), 3.0, flow).schedule_seed
+            flow.schedule_seed
             for flow in flows_of(FlowSettings.of(load), asked_of(load, transport), ["a", "b"])
         ]
         for transport in ("udp", "tcp")
@@ -227,9 +226,9 @@ class _Refusing(FakeGenerator):
 
 def test_flows_that_do_not_all_open_are_all_ended() -> None:
     script = Script()
-    flows = [RunFlow(number, "a", "udp", "up", 1440, 3.0) for number in (1, 2)]
+    flows = [spec("udp", flow=number, client="a") for number in (1, 2)]
     with pytest.raises(RunFailed, match=r"flow 2 \(udp up of a\): the server is busy"):
-        asyncio.run(open_group(_Refusing(script), [(flow, spec("udp")) for flow in flows], {"a": ENDS}))
+        asyncio.run(open_group(_Refusing(script), flows, {"a": ENDS}))
     assert script.of("end") == ["r"]
 
 
@@ -250,7 +249,7 @@ class _Slow(FakeFlow):
 
 def test_a_flow_that_does_not_end_keeps_no_other_from_it() -> None:
     script = Script()
-    asked = [RunFlow(number, "a", "udp", "up", 1440, 3.0) for number in (1, 2)]
+    asked = [spec("udp", flow=number, client="a") for number in (1, 2)]
     flows = [_Stuck(script, spec("udp")), _Slow(script, spec("tcp"))]
 
     async def ended() -> None:

@@ -3,51 +3,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from netjoule.core import files
 from netjoule.core.reason import Reason, first_invalidating
 from netjoule.design.run_table import PlanRow
 from netjoule.design.timeline import Span
-from netjoule.execution.active_run import Note, OpenRun
+from netjoule.execution.active_run import Bench, OpenRun
 from netjoule.execution.outages import Outages
+from netjoule.execution.results import Results
 from netjoule.radio import reader_cost
-from netjoule.radio.log import RadioLog
-from netjoule.store.campaign import Campaign
 
 if TYPE_CHECKING:
-    from netjoule.testbeds.base import Remark, Testbed
+    from netjoule.testbeds.base import Remark
 
 
 class Finaliser:
     """Seals the runs of a campaign."""
 
-    def __init__(
-        self,
-        campaign: Campaign,
-        testbed: Testbed,
-        radio: RadioLog,
-        *,
-        outages: Outages,
-        note: Note,
-        recompute: Callable[[int, int], None],
-        remarks: Sequence[Remark] = (),
-    ) -> None:
+    def __init__(self, bench: Bench, outages: Outages, results: Results, remarks: Sequence[Remark]) -> None:
         """Nothing is final yet.
 
         Args:
-            campaign: whose runs they are.
-            testbed: whose remarks are taken.
-            radio: its log.
-            outages: of the testbed.
-            note: writes events.
-            recompute: told (mini_block, attempt) of runs with results that no longer count.
+            bench: of the session.
+            outages: of its testbed.
+            results: told of runs with results that no longer count.
             remarks: from before the first run, which has them then.
         """
-        self._remarks = list(remarks)
-        self._campaign, self._testbed, self._radio = campaign, testbed, radio
-        self._outages, self._note, self._recompute = outages, note, recompute
+        self._bench, self._campaign, self._radio = bench, bench.campaign, bench.radio
+        self._outages, self._results, self._remarks = outages, results, list(remarks)
 
     def finalise(self, run: OpenRun, idle: Span) -> None:
         """Write the run.json of an open run, whose reasons are then complete."""
@@ -62,9 +47,9 @@ class Finaliser:
             self._add(run, reason.code, reason)
         self._judge_readers(run, idle)
         earlier, self._remarks = self._remarks, []
-        for remark in [*earlier, *self._testbed.take_remarks()]:
+        for remark in [*earlier, *self._bench.testbed.take_remarks()]:
             about = Reason("", remark.detail)
-            self._note(run.row, remark.source, remark.event, about, t_s=remark.t_s)
+            self._bench.note(run.row, remark.source, remark.event, about, t_s=remark.t_s)
             if remark.frozen_since_s is not None:
                 self._void_since(remark, run)
         windows["idle_after"] = idle.as_json()
@@ -75,7 +60,7 @@ class Finaliser:
     def _add(self, run: OpenRun, event: str, reason: Reason) -> None:
         """What the radio tells of a run."""
         run.reasons.append(reason)
-        self._note(run.row, "radio", event, reason)
+        self._bench.note(run.row, "radio", event, reason)
 
     def _judge_readers(self, run: OpenRun, idle_after: Span) -> None:
         """Note what reading the radios took in idle and in the measure window."""
@@ -101,9 +86,9 @@ class Finaliser:
             document = self._document(row)
             known = [reason.as_json(), *document["reasons"]]
             self._campaign.write_run(document | {"status": "invalid", "reasons": known})
-            self._note(row, "meter", "run_invalid", reason)
+            self._bench.note(row, "meter", "run_invalid", reason)
             if row.status == "valid":
-                self._recompute(row.mini_block, row.attempt)
+                self._results.expect(row.mini_block, row.attempt)
 
     def _final_after(self, row: PlanRow, t_s: float) -> bool:
         """Whether a run that is final, and counts so far, reached beyond campaign time `t_s`."""

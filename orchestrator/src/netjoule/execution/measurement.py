@@ -3,25 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import netjoule_contracts as contracts
-from netjoule.core.clock import CampaignTime
 from netjoule.core.reason import Reason
 from netjoule.design import timeline
 from netjoule.design.run_table import PlanRow
-from netjoule.design.timeline import MeterPace, Span, Windows
-from netjoule.execution.active_run import Note, OpenRun
-from netjoule.radio.log import RadioLog
-from netjoule.store.campaign import Campaign
+from netjoule.design.timeline import Span, Windows
+from netjoule.execution.active_run import Bench, OpenRun
 from netjoule.store.session import rfc3339
 from netjoule.testbeds.host_clocks import HostClocks
-from netjoule.workload.load import Event, Load, LoadSession, Outcome
-
-if TYPE_CHECKING:
-    from netjoule.testbeds.base import Testbed
-
+from netjoule.workload.load import Event, LoadSession, Outcome
 
 LOOK_S = 0.1
 """Between two looks at whether the radios are idle."""
@@ -30,34 +22,12 @@ LOOK_S = 0.1
 class Measurement:
     """Does the work of a campaign's runs on a testbed that is up."""
 
-    def __init__(
-        self,
-        campaign: Campaign,
-        testbed: Testbed,
-        load: Load,
-        time: CampaignTime,
-        *,
-        meters: Sequence[MeterPace],
-        radio: RadioLog,
-        clocks: HostClocks,
-        note: Note,
-    ) -> None:
-        """Nothing is under way yet.
-
-        Args:
-            campaign: whose runs they are.
-            testbed: that is up.
-            load: of the campaign.
-            time: of the campaign.
-            meters: as they answered.
-            radio: its log.
-            clocks: of its hosts.
-            note: writes events.
-        """
-        self._campaign, self._testbed, self._load, self._time = campaign, testbed, load, time
-        self._radio, self._clocks, self._note = radio, clocks, note
-        self._timing, self._meters = campaign.workload.timing, meters
-        self.until_done = contracts.loads()[load.name]["window"] == timeline.UNTIL_DONE
+    def __init__(self, bench: Bench, clocks: HostClocks) -> None:
+        """Nothing is under way yet; `clocks`: of the testbed's hosts."""
+        self._bench, self._campaign, self._load = bench, bench.campaign, bench.load
+        self._time, self._radio, self._clocks = bench.time, bench.radio, clocks
+        self._timing = bench.campaign.workload.timing
+        self.until_done = contracts.loads()[bench.load.name]["window"] == timeline.UNTIL_DONE
 
     async def open(self, row: PlanRow, guard_s: float) -> LoadSession:
         """Bring a run's work to where only `go` is missing.
@@ -71,10 +41,10 @@ class Measurement:
         """
         condition = row.condition(self._campaign.workload, self._campaign.seed)
         if self.until_done:
-            duration_s = timeline.least_work_s(self._timing, self._meters)
+            duration_s = timeline.least_work_s(self._timing, self._bench.meters)
         else:
             duration_s = timeline.flow_duration_s(self._timing, guard_s)
-        session = await self._load.open(condition, self._testbed.place, duration_s)
+        session = await self._load.open(condition, self._bench.testbed.place, duration_s)
         self._campaign.set_versions(session.versions)
         for event in session.events:
             self._event(row, event)
@@ -134,4 +104,4 @@ class Measurement:
             self._event(run.row, event)
 
     def _event(self, row: PlanRow, event: Event) -> None:
-        self._note(row, "generator", event.event, Reason(event.code, event.detail), t_s=event.t_s)
+        self._bench.note(row, "generator", event.event, Reason(event.code, event.detail), t_s=event.t_s)

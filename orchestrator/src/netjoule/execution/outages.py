@@ -3,35 +3,24 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from netjoule.core.errors import RunFailed
 from netjoule.core.reason import Reason
-from netjoule.radio.log import RadioFault
+from netjoule.radio.log import RadioLog
+
+if TYPE_CHECKING:
+    from netjoule.testbeds.base import Testbed
 
 RETURN_S = 600.0
 """A client not associated or a host without an answer for so long ends the campaign; `resume` goes on."""
 _OUTAGES = frozenset({"host_unreachable", "radio_disassociated", "radio_roamed"})
 
 
-class _Hosts(Protocol):
-    async def returned(self) -> None: ...
-
-
-class _Radio(Protocol):
-    def faults(self, t_start_s: float, t_end_s: float) -> list[RadioFault]: ...
-
-    def stray_rates(self, t_start_s: float, t_end_s: float) -> list[RadioFault]: ...
-
-    async def wait_associated(self, timeout_s: float) -> None: ...
-
-    def away(self) -> list[str]: ...
-
-
 class Outages:
     """What of a testbed's hosts and of its clients' radios was away, and when it is back."""
 
-    def __init__(self, testbed: _Hosts, radio: _Radio) -> None:
+    def __init__(self, testbed: Testbed, radio: RadioLog) -> None:
         """Watch over a testbed that is up."""
         self._testbed = testbed
         self._radio = radio

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from netjoule.core import files
 from netjoule.core.reason import Reason, first_invalidating
 from netjoule.design.run_table import FINAL, PlanRow
+from netjoule.execution.active_run import Compute
 from netjoule.execution.controls import write_controls
 from netjoule.execution.progress import Kind
 from netjoule.store.campaign import Campaign
 from netjoule.workload.load import Load
-
-Compute = Callable[[Path, Sequence[str]], object]
-"""Writes result.json of the runs with these ids, in a campaign's folder."""
 
 
 class _Tell(Protocol):
@@ -29,32 +28,25 @@ class _Tell(Protocol):
     ) -> None: ...
 
 
+@dataclass
 class Results:
-    """Computes the results of mini-blocks of a campaign, and says which of their runs count."""
+    """Computes the results of mini-blocks of a campaign, and says which of their runs count.
 
-    def __init__(
-        self,
-        campaign: Campaign,
-        compute: Compute,
-        tell: _Tell,
-        event: Callable[[PlanRow, str, str, Reason], None],
-        load: Load | None = None,
-    ) -> None:
-        """Nothing waits yet.
+    Attributes:
+        campaign: whose results they are.
+        compute: `compute(campaign_dir, run_ids)` writes the result.json of one mini-block's runs.
+        tell: told of each result, and of each repetition.
+        note: writes a line of a run's events.csv (row, source, event, reason).
+        load: of the runs; without it none has a control run.
+        waiting: (mini_block, attempt) of those with all flows done.
+    """
 
-        Args:
-            campaign: whose results they are.
-            compute: `compute(campaign_dir, run_ids)` writes the result.json of one mini-block's runs.
-            tell: told of each result, and of each repetition.
-            event: writes a line of a run's events.csv (row, source, event, reason).
-            load: of the runs; without it none has a control run.
-        """
-        self._campaign = campaign
-        self._compute = compute
-        self._tell = tell
-        self._event = event
-        self._load = load
-        self.waiting: list[tuple[int, int]] = []  # (mini_block, attempt) with all flows done
+    campaign: Campaign
+    compute: Compute
+    tell: _Tell
+    note: Callable[[PlanRow, str, str, Reason], None]
+    load: Load | None = None
+    waiting: list[tuple[int, int]] = field(default_factory=list)
 
     def expect(self, mini_block: int, attempt: int) -> None:
         """Compute this mini-block next time; anew when it was computed before."""
@@ -65,7 +57,7 @@ class Results:
         """Compute what waits, but for the mini-block of a run that is still open."""
         waiting, self.waiting = self.waiting, []
         for mini_block, attempt in waiting:
-            rows = [r for r in self._campaign.rows() if (r.mini_block, r.attempt) == (mini_block, attempt)]
+            rows = [r for r in self.campaign.rows() if (r.mini_block, r.attempt) == (mini_block, attempt)]
             if any(r.run_id == open_run_id for r in rows):
                 self.waiting.append((mini_block, attempt))
             else:
@@ -88,7 +80,7 @@ class Results:
     def _groups(self) -> list[list[PlanRow]]:
         """Rows of the plan by mini-block and attempt."""
         groups: dict[tuple[int, int], list[PlanRow]] = {}
-        for row in self._campaign.rows():
+        for row in self.campaign.rows():
             groups.setdefault((row.mini_block, row.attempt), []).append(row)
         return list(groups.values())
 
@@ -102,10 +94,10 @@ class Results:
         with_flow = [r for r in rows if self._document(r)["status"] != "failed"]
         if with_flow:
             ids = [r.run_id for r in with_flow]
-            if self._load is not None:
-                write_controls(self._campaign, self._load, [r.run_id for r in rows])
+            if self.load is not None:
+                write_controls(self.campaign, self.load, [r.run_id for r in rows])
             # In a thread: the radio's records keep flowing meanwhile.
-            await asyncio.to_thread(self._compute, self._campaign.path, ids)
+            await asyncio.to_thread(self.compute, self.campaign.path, ids)
         # A run that failed has no result; what it failed of stands in its document.
         why = {r.run_id: _first_reason(self._document(r)) for r in rows if r not in with_flow}
         for row in with_flow:
@@ -113,11 +105,11 @@ class Results:
                 why[row.run_id] = reason
         for row in rows:
             if row.run_id in why:
-                self._tell("repeat", row, self._why_again(row, why[row.run_id]))
+                self.tell("repeat", row, self._why_again(row, why[row.run_id]))
 
     def _why_again(self, row: PlanRow, reason: Reason) -> str:
         """What makes a mini-block invalid, and whether it is run again."""
-        last = row.attempt >= self._campaign.workload.max_attempts
+        last = row.attempt >= self.campaign.workload.max_attempts
         then = "its attempts are used up" if last else "all its runs are to be repeated"
         return (
             f"invalid ({reason.code}: {reason.detail}), so mini-block {row.mini_block} does not count; {then}"
@@ -134,21 +126,21 @@ class Results:
             known = document["reasons"]
             if reason.code not in {r["code"] for r in known}:
                 known = [*known, reason.as_json()]
-            self._campaign.write_run(document | {"status": "invalid", "reasons": known})
-            self._event(row, "orchestrator", "run_invalid", reason)
+            self.campaign.write_run(document | {"status": "invalid", "reasons": known})
+            self.note(row, "orchestrator", "run_invalid", reason)
         if row.status != "superseded":
             status = "invalid" if reason else "valid"
-            self._campaign.set_status(row.run_id, status, reason.code if reason else "")
+            self.campaign.set_status(row.run_id, status, reason.code if reason else "")
         detail = f"{reason.code}: {reason.detail}" if reason else "valid"
         unit = (result.get("work") or {}).get("unit")
-        self._tell("run_result", row, detail, [{"work_unit": unit, **node} for node in result["nodes"]])
+        self.tell("run_result", row, detail, [{"work_unit": unit, **node} for node in result["nodes"]])
         return reason
 
     def _document(self, row: PlanRow) -> dict[str, Any]:
-        return files.read_json(self._campaign.run_dir(row.run_id) / "run.json")
+        return files.read_json(self.campaign.run_dir(row.run_id) / "run.json")
 
     def _result_path(self, row: PlanRow) -> Path:
-        return self._campaign.run_dir(row.run_id) / "result.json"
+        return self.campaign.run_dir(row.run_id) / "result.json"
 
 
 def _first_reason(document: dict[str, Any]) -> Reason:

@@ -13,30 +13,25 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from netjoule.core.clock import CampaignTime
 from netjoule.core.errors import InvalidData, RunFailed
 from netjoule.core.reason import Reason
 from netjoule.design import run_table, timeline
 from netjoule.design.run_table import FINAL, MiniBlock, PlanRow
-from netjoule.design.timeline import MeterPace, Span
+from netjoule.design.timeline import Span
 from netjoule.execution import sync_pulses
-from netjoule.execution.active_run import OpenRun
+from netjoule.execution.active_run import Bench, OpenRun
 from netjoule.execution.finalising import Finaliser
 from netjoule.execution.measurement import Measurement
 from netjoule.execution.outages import RETURN_S, Outages
-from netjoule.execution.progress import Kind, Pace, ProgressEvent, ProgressSink
+from netjoule.execution.progress import Kind, Pace, ProgressEvent
 from netjoule.execution.results import Results
 from netjoule.execution.run_document import new_run_document
-from netjoule.radio.log import RadioLog
-from netjoule.store.campaign import Campaign
 from netjoule.testbeds.host_clocks import HostClocks
-from netjoule.workload.load import Load, LoadSession
+from netjoule.workload.load import LoadSession
 from netjoule.workload.workload import moves_idle_power
 
 if TYPE_CHECKING:
-    from netjoule.execution.results import Compute
-    from netjoule.execution.sync_pulses import Align
-    from netjoule.testbeds.base import Remark, Testbed
+    from netjoule.testbeds.base import Remark
 
 MAX_FAILURES_IN_A_ROW = 5
 AFTER_A_FAILURE_S = 0.5
@@ -48,72 +43,30 @@ T = TypeVar("T")
 class Runs:
     """Executes the plan of a campaign on a testbed that is up."""
 
-    def __init__(
-        self,
-        campaign: Campaign,
-        testbed: Testbed,
-        load: Load,
-        time: CampaignTime,
-        *,
-        meters: Sequence[MeterPace],
-        radio: RadioLog,
-        progress: ProgressSink,
-        compute: Compute,
-        align: Align,
-        remarks: Sequence[Remark] = (),
-    ) -> None:
-        """Prepare; nothing runs yet.
-
-        Args:
-            campaign: whose plan it is.
-            testbed: that is up.
-            load: of the campaign.
-            time: of the campaign.
-            meters: as they answered.
-            radio: its log.
-            progress: told what happens.
-            compute: `compute(campaign_dir, run_ids)` writes the result.json of one mini-block's runs.
-            align: `align(campaign_dir, pulses)` finds each meter's lag.
-            remarks: of what was before the first run.
-        """
-        self._campaign = campaign
-        self._testbed = testbed
-        self._load = load
-        self._time = time
-        self._meters = meters
-        self._outages = Outages(testbed, radio)
-        self._progress = progress
-        self._align = align
-        self._workload = campaign.workload
-        self._timing = campaign.workload.timing
-        self._guard_s = timeline.guard_s(meters, testbed.power_grain_s)
+    def __init__(self, bench: Bench, remarks: Sequence[Remark] = ()) -> None:
+        """Prepare; nothing runs yet. `remarks`: of what was before the first run."""
+        self._bench, self._campaign, self._testbed = bench, bench.campaign, bench.testbed
+        self._load, self._time, self._meters = bench.load, bench.time, bench.meters
+        self._workload, self._timing = bench.campaign.workload, bench.campaign.workload.timing
+        self._guard_s = timeline.guard_s(bench.meters, bench.testbed.power_grain_s)
         self._open: OpenRun | None = None
         self._worked: set[str] = set()
         self._block: int | None = None
-        first = campaign.next_mini_block()
+        first = bench.campaign.next_mini_block()
         self._of_session = {} if first is None else run_table.of_session(first.cell)
         self._asked: Mapping[str, Any] = {}
         self._in_force: Mapping[str, Any] = {}
         self._failures = 0
-        self._results = Results(campaign, compute, self._tell, self._event, load)
-        self._clocks = HostClocks(campaign, testbed, time)
-        self._measurement = Measurement(
-            campaign, testbed, load, time, meters=meters, radio=radio, clocks=self._clocks, note=self._event
-        )
+        self._outages = Outages(bench.testbed, bench.radio)
+        self._results = Results(bench.campaign, bench.compute, self._tell, bench.note, bench.load)
+        self._clocks = HostClocks(bench.campaign, bench.testbed, bench.time)
+        self._measurement = Measurement(bench, self._clocks)
+        self._finaliser = Finaliser(bench, self._outages, self._results, remarks)
         window = timeline.UNTIL_DONE if self._measurement.until_done else "fixed"
-        self._pace = Pace(timeline.run_s(self._timing, meters, self._guard_s, window))
+        self._pace = Pace(timeline.run_s(self._timing, bench.meters, self._guard_s, window))
         self._paced_s = 0.0  # when the last run, or the session before the first, had ended
         # Getting ready may be work itself (warm-up runs), and a window until done has no guard behind it.
         self._idle_guard_s = self._guard_s if self._measurement.until_done else 0.0
-        self._finaliser = Finaliser(
-            campaign,
-            testbed,
-            radio,
-            outages=self._outages,
-            note=self._event,
-            recompute=self._results.expect,
-            remarks=remarks,
-        )
 
     async def run_all(self) -> None:
         """Run until the plan is done, repeats included, or what comes next needs a session of its own."""
@@ -128,7 +81,7 @@ class Runs:
                 for row in mini.missing:
                     if mini.resumed:
                         begun = Reason("", "its mini-block was begun in an earlier session")
-                        self._event(row, "orchestrator", "resumed_mini_block", begun)
+                        self._bench.note(row, "orchestrator", "resumed_mini_block", begun)
                     await self._run(row)
                 self._results.expect(mini.mini_block, mini.attempt)
                 await self._require_limits_within_reach(mini)
@@ -287,7 +240,7 @@ class Runs:
         for reason in await self._clocks.look():
             if self._open is not None:
                 self._open.reasons.append(reason)
-                self._event(self._open.row, "clock", "clock_stepped", reason)
+                self._bench.note(self._open.row, "clock", "clock_stepped", reason)
 
     async def _measure(self, run: OpenRun, session: LoadSession) -> None:
         """From `go` to the end of the tail; the run is then open."""
@@ -300,7 +253,7 @@ class Runs:
             await run.session.end()
         reason = self._outages.cause(error, run.began_s, self._time.now_s())
         run.reasons = [reason]
-        self._event(run.row, "generator", "run_failed", reason)
+        self._bench.note(run.row, "generator", "run_failed", reason)
         document = run.document | {"status": "failed", "reasons": [reason.as_json()]}
         self._campaign.write_run(document)
         self._campaign.set_status(run.row.run_id, "invalid", reason.code)
@@ -349,7 +302,7 @@ class Runs:
         await self._in_reach(self._testbed.collect)
         known = [*self._campaign.document.get("load_pulses", []), pulse]
         before = self._campaign.document.get("alignment", [])
-        found = await asyncio.to_thread(self._align, self._campaign.path, known)
+        found = await asyncio.to_thread(self._bench.align, self._campaign.path, known)
         kept = sync_pulses.kept(before, found)
         self._campaign.set_alignment(kept, known)
         self._tell("sync_pulse", detail=sync_pulses.words(kept))
@@ -368,13 +321,6 @@ class Runs:
         campaign, now = self._campaign, self._time.clock.utc_now()
         return new_run_document(campaign.name, campaign.topology, row, now, roles=self._load.hosts)
 
-    def _event(
-        self, row: PlanRow, source: str, event: str, reason: Reason, *, t_s: float | None = None
-    ) -> None:
-        at_s = self._time.now_s() if t_s is None else t_s
-        record = {"t_s": at_s, "source": source, "event": event, **reason.as_json()}
-        self._campaign.append_events(row.run_id, [record])
-
     def _tell(
         self, kind: Kind, row: PlanRow | None = None, detail: str = "", nodes: Sequence[dict[str, Any]] = ()
     ) -> None:
@@ -383,7 +329,7 @@ class Runs:
         remaining_s = self._pace.remaining_s(self._left(again))
         # The results of a mini-block are told one by one, then that it is repeated.
         wanted = run_table.last_attempts(rows if kind == "run_result" else again)
-        self._progress(
+        self._bench.progress(
             ProgressEvent(
                 kind,
                 self._time.now_s(),

@@ -12,22 +12,21 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import netjoule_contracts as contracts
 from netjoule.core.clock import CampaignTime, Clock, SystemClock, boot_id
 from netjoule.core.errors import InvalidData, NetjouleError, UsageError
-from netjoule.core.signals import termination_signals
+from netjoule.core.signals import handled_by, termination_signals
 from netjoule.design.run_table import FINAL, last_attempts
 from netjoule.design.timeline import MeterPace, check_timing
 from netjoule.execution import ranging
+from netjoule.execution.active_run import Align, Bench, Compute
 from netjoule.execution.progress import ProgressEvent, ProgressSink
-from netjoule.execution.results import Compute
 from netjoule.execution.run_loop import Runs
-from netjoule.execution.sync_pulses import Align
 from netjoule.loads import load_of
 from netjoule.radio.log import RadioLog
 from netjoule.radio.rates import RateLimits
@@ -84,88 +83,67 @@ def run_campaign(
     return asyncio.run(session.run())
 
 
+@dataclass
 class _SessionRun:
-    def __init__(
-        self,
-        campaign: Campaign,
-        progress: ProgressSink,
-        *,
-        clock: Clock,
-        open_testbed: TestbedOpener,
-        compute: Compute,
-        load: Load,
-        align: Align,
-    ) -> None:
-        self._campaign = campaign
-        self._progress = progress
-        self._clock = clock
-        self._open_testbed = open_testbed
-        self._compute = compute
-        self._load = load
-        self._align = align
-        self._stop = asyncio.Event()
+    campaign: Campaign
+    progress: ProgressSink
+    clock: Clock
+    open_testbed: TestbedOpener
+    compute: Compute
+    load: Load
+    align: Align
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> Outcome:
         """Sessions until the plan is done or a signal stops one."""
         while True:
             outcome = await self._run_session()
-            if outcome.end == "stopped" or self._campaign.next_mini_block() is None:
+            if outcome.end == "stopped" or self.campaign.next_mini_block() is None:
                 return outcome
 
     async def _run_session(self) -> Outcome:
         """One session from its begin to its end, whatever ends it."""
-        session = self._campaign.begin_session(
-            boot_id=boot_id(), monotonic_ns=self._clock.monotonic_ns(), utc=self._clock.utc_now()
+        session = self.campaign.begin_session(
+            boot_id=boot_id(), monotonic_ns=self.clock.monotonic_ns(), utc=self.clock.utc_now()
         )
         end = "failed"
         try:
-            with _signals(self._stop):
+            with _set_by_signals(self.stop):
                 complete = await self._until_stopped(self._in_testbed(session))
             end = "complete" if complete else "stopped"
         finally:
-            self._campaign.recover()  # what was under way is planned again
-            self._campaign.end_session(
-                session, end=end, monotonic_ns=self._clock.monotonic_ns(), utc=self._clock.utc_now()
+            self.campaign.recover()  # what was under way is planned again
+            self.campaign.end_session(
+                session, end=end, monotonic_ns=self.clock.monotonic_ns(), utc=self.clock.utc_now()
             )
         return self._outcome(complete, session)
 
     async def _in_testbed(self, session: Session) -> None:
-        campaign = self._campaign
-        time = CampaignTime(self._clock, session.origin_ns)
-        async with self._open_testbed(campaign, session, self._load) as testbed, _closing(self._load):
+        campaign = self.campaign
+        time = CampaignTime(self.clock, session.origin_ns)
+        async with self.open_testbed(campaign, session, self.load) as testbed, _closing(self.load):
             remarks = await self._fix_ranges(testbed, time)
             await testbed.start_meters()
             paces = [
                 MeterPace(p["meter_id"], float(p["update_interval_s"]), float(p["lag_s"]))
                 for p in testbed.passports
             ]
-            window = contracts.loads()[self._load.name]["window"]
+            window = contracts.loads()[self.load.name]["window"]
             check_timing(campaign.workload.timing, paces, window)
             require_same_meters(campaign.document["meters"], testbed.passports)
             campaign.set_meters(testbed.passports)
             campaign.set_versions(testbed.versions)
             limits = RateLimits.of(campaign.topology.wifi)
-            clients = [host.name for host in testbed.place.hosts("client", self._load.hosts.get("client", 0))]
+            clients = [host.name for host in testbed.place.hosts("client", self.load.hosts.get("client", 0))]
             async with RadioLog(campaign, testbed.radio_readers, clients, limits) as radio:
-                runs = Runs(
-                    campaign,
-                    testbed,
-                    self._load,
-                    time,
-                    meters=paces,
-                    radio=radio,
-                    progress=self._progress,
-                    compute=self._compute,
-                    align=self._align,
-                    remarks=remarks,
-                )
-                await _unless_failed(runs.run_all(), testbed)
+                shared = (self.load, time, paces, radio, self.progress, self.compute, self.align)
+                await _unless_failed(Runs(Bench(campaign, testbed, *shared), remarks).run_all(), testbed)
 
     async def _fix_ranges(self, testbed: Testbed, time: CampaignTime) -> list[Remark]:
         """Find the ranges that the topology leaves to a ranging pass; the campaign then runs in those."""
-        found = await ranging.find_ranges(self._campaign, testbed, self._load)
+        found = await ranging.find_ranges(self.campaign, testbed, self.load)
         if found:
-            self._campaign.fix_settings({meter_id: one["settings"] for meter_id, one in found.items()})
+            self.campaign.fix_settings({meter_id: one["settings"] for meter_id, one in found.items()})
         now_s = time.now_s()
         return [
             Remark(now_s, "orchestrator", "range_fixed", ranging.words(meter_id, one))
@@ -175,7 +153,7 @@ class _SessionRun:
     async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
         """Whether `work` came to its end; False when a signal stopped it first."""
         task = asyncio.ensure_future(work)
-        stop = asyncio.ensure_future(self._stop.wait())
+        stop = asyncio.ensure_future(self.stop.wait())
         try:
             await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
@@ -187,13 +165,13 @@ class _SessionRun:
             await _cancelled(stop)
 
     def _outcome(self, complete: bool, session: Session) -> Outcome:
-        rows = self._campaign.rows()
+        rows = self.campaign.rows()
         done = sum(r.status == "valid" for r in rows)
         invalid = sum(r.status == "invalid" for r in rows)
         wanted = last_attempts(rows)
         there = sum(r.status in FINAL for r in wanted)
-        t_s = session.t_s(self._clock.monotonic_ns())
-        self._progress(ProgressEvent("session_finished", t_s, there, len(wanted), 0.0, settled=there))
+        t_s = session.t_s(self.clock.monotonic_ns())
+        self.progress(ProgressEvent("session_finished", t_s, there, len(wanted), 0.0, settled=there))
         return Outcome("complete" if complete else "stopped", done, invalid)
 
 
@@ -236,35 +214,17 @@ async def _cancelled(task: asyncio.Future[Any]) -> None:
         await task
 
 
-class _signals:  # noqa: N801 - reads as a statement: `with _signals(stop):`
+def _set_by_signals(stop: asyncio.Event) -> AbstractContextManager[None]:
     """What asks to end sets the event while the body runs; a second one ends the process as usual."""
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in termination_signals()}
 
-    def __init__(self, stop: asyncio.Event) -> None:
-        self._stop = stop
-        self._numbers = termination_signals()
-        self._before = {number: signal.getsignal(number) for number in self._numbers}
+    def on_signal(_number: int, _frame: object) -> None:
+        loop.call_soon_threadsafe(stop.set)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-    def __enter__(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in self._numbers:
-            with suppress(ValueError, RuntimeError):  # not the main thread: the caller handles signals
-                loop.add_signal_handler(number, self._on_signal, number)
-
-    def __exit__(self, *_: object) -> None:
-        self._remove()
-        for number, handler in self._before.items():
-            with suppress(ValueError):
-                signal.signal(number, handler)
-
-    def _on_signal(self, _number: int) -> None:
-        self._stop.set()
-        self._remove()
-
-    def _remove(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in self._numbers:
-            with suppress(ValueError, RuntimeError):
-                loop.remove_signal_handler(number)
+    return handled_by(on_signal, before)
 
 
 def require_same_meters(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> None:

@@ -8,9 +8,8 @@ the bursts are those of their first packets, on the clock that everything else i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from netjoule.core.clock import CampaignTime
@@ -18,8 +17,6 @@ from netjoule.core.errors import RunFailed
 from netjoule.design.timeline import MeterPace, code_for, quiet_s
 from netjoule.workload.load import HostTime, Load, LoadSession, Place
 
-Align = Callable[[Path, Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
-"""Finds each meter's lag from sync pulses, in a campaign's folder."""
 PULSE_TRIES = 3
 """A busy host may hold a burst up."""
 

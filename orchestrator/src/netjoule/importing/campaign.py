@@ -24,8 +24,7 @@ from netjoule.design.timeline import Span
 from netjoule.execution.results import Results
 from netjoule.execution.run_document import new_run_document
 from netjoule.importing.flows import CLIENT, SERVER, FileRead, Found, ImportedFlow, Options, names
-from netjoule.loads.flow.flows import RunFlow
-from netjoule.loads.flow.generators import interval_rows
+from netjoule.loads.flow.generators import FlowSpec, interval_rows
 from netjoule.loads.flow.run_document import work_fields
 from netjoule.loads.flow.verdict import judge_flow
 from netjoule.store.campaign import Campaign
@@ -274,7 +273,8 @@ def _write_run(campaign: Campaign, run: _Run) -> float:
     node = str(document["hosts"]["client"])
     rows = list(interval_rows(report, -round(run.t_start_s * 1e9), node=node))
     campaign.write_intervals(row.run_id, rows)
-    asked = RunFlow(1, node, **{name: report[name] for name in ("transport", *_OF_CELL)})
+    given = ("transport", *_OF_CELL, "duration_s", "ip_version", "seed")
+    asked = FlowSpec(run_id=row.run_id, client=node, **{name: report[name] for name in given})
     campaign.write_run(document | work_fields([(asked, report)], [run.t_start_s], rows))
     status = "invalid" if document["status"] == "invalid" else "valid"
     campaign.set_status(row.run_id, status, _code(document))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which flows a run has. Pure.
+"""Which flows a run has, as its generator is asked for them. Pure.
 
 Most runs have one. A workload can ask for several of the run's transport (``parallel``), for both directions
 at once, for others side by side with them (``beside``) and for several clients; each client then has all of
@@ -9,96 +9,95 @@ them. They are numbered from 1, client by client; flow 1 is one of the run's own
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
+from netjoule.design import run_table
 from netjoule.loads.flow import transports
-from netjoule.loads.flow.condition import FlowCondition
-from netjoule.loads.flow.settings import NULL, FlowSettings
+from netjoule.loads.flow.generators import FlowSpec
+from netjoule.loads.flow.settings import NULL, FlowSettings, Pace
+from netjoule.workload.load import Condition
 
-_LARGEST_SEED = 2**53 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class RunFlow:
-    """One flow of a run.
-
-    Attributes:
-        flow: its number, from 1: what its seeds go by, so that they are the same for every transport of a
-            mini-block, and others for each flow, at whichever client.
-        client: host of its client.
-    """
-
-    flow: int
-    client: str
-    transport: str
-    direction: str
-    payload_bytes: int
-    offered_rate_mbps: float
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def as_json(self) -> dict[str, Any]:
-        """As the work of a run has it."""
-        return {
-            "flow": self.flow,
-            "client": self.client,
-            "transport": self.transport,
-            "direction": self.direction,
-            "payload_bytes": self.payload_bytes,
-            "offered_rate_mbps": self.offered_rate_mbps,
-        }
-
-    def seed(self, of_run: int) -> int:
-        """Seed of this flow where the run's first has `of_run`."""
-        return (of_run + self.flow - 1) % (_LARGEST_SEED + 1)
-
-    def __str__(self) -> str:
-        """In words: ``flow 2 (tcp down of laptop)``."""
-        return f"flow {self.flow} ({self.transport} {self.direction} of {self.client})"
+_SEEDS = 2**53
 
 
-def flows_of(settings: FlowSettings, asked: FlowCondition, clients: Sequence[str]) -> tuple[RunFlow, ...]:
+def flows_of(
+    settings: FlowSettings, condition: Condition, clients: Sequence[str], duration_s: float = 0.0
+) -> tuple[FlowSpec, ...]:
     """The flows of a run.
 
     Args:
         settings: says how many and what runs beside them.
-        asked: of the run; in a null run what runs beside goes to null too.
+        condition: of the run; in a null run what runs beside goes to null too.
         clients: hosts with the role client, in the topology's order; as many as are wanted take part.
+        duration_s: how long each sends.
     """
-    own: tuple[str, int, float, Mapping[str, Any]] = (
-        asked.transport,
-        asked.payload_bytes,
-        asked.offered_rate_mbps,
-        _options(settings, asked, asked.transport),
-    )
-    kinds = [own] * asked.parallel
+    factors, pace = condition.factors, Pace.of(condition.factors)
+    transport = NULL if condition.control else str(factors["transport"])
+    payload_bytes, rate_mbps = int(factors["payload_bytes"]), float(factors["offered_rate_mbps"])
+    own = (transport, payload_bytes, rate_mbps, _options(settings, transport, factors))
+    kinds = [own] * int(factors["parallel"])
     for other in settings.beside:
-        name = NULL if asked.transport == NULL else other.transport
-        kinds.append(
-            (
-                name,
-                other.payload_bytes or asked.payload_bytes,
-                other.offered_rate_mbps or asked.offered_rate_mbps,
-                settings.options_of(name),
-            )
+        name = NULL if transport == NULL else other.transport
+        sends = (other.payload_bytes or payload_bytes, other.offered_rate_mbps or rate_mbps)
+        kinds.append((name, *sends, dict(settings.options_of(name))))
+    directions = ("up", "down") if factors["direction"] == "both" else (str(factors["direction"]),)
+    asked = product(clients[: settings.clients], kinds, directions)
+    return tuple(
+        FlowSpec(
+            flow=number,
+            client=client,
+            run_id=condition.run_id,
+            transport=kind[0],
+            payload_bytes=kind[1],
+            offered_rate_mbps=kind[2],
+            duration_s=duration_s,
+            direction=direction,
+            ip_version=settings.ip_version,
+            seed=_seed(condition.seed, number),
+            pacing=pace.mode,
+            window_us=pace.window_us,
+            gso=pace.gso,
+            pacing_limits=settings.pacing_limits,
+            options=kind[3],
+            profile=settings.profile,
+            schedule_seed=_seed(condition.schedule_seed, number),
         )
-    flows: list[RunFlow] = []
-    for client in clients[: settings.clients]:
-        for transport, payload, rate, options in kinds:
-            for direction in _directions(asked.direction):
-                number = len(flows) + 1
-                flows.append(RunFlow(number, client, transport, direction, payload, rate, dict(options)))
-    return tuple(flows)
+        for number, (client, kind, direction) in enumerate(asked, 1)
+    )
 
 
-def _options(settings: FlowSettings, asked: FlowCondition, transport: str) -> dict[str, Any]:
+def heaviest(settings: FlowSettings) -> tuple[Condition, ...]:
+    """Greatest rate with the greatest and with the smallest messages, each once."""
+    return tuple(
+        Condition(
+            arm=settings.transports[0],
+            factors={
+                "transport": settings.transports[0],
+                "payload_bytes": payload_bytes,
+                "offered_rate_mbps": max(settings.offered_rate_mbps),
+                "direction": "both" if len(settings.directions) > 1 else settings.directions[0],
+                "parallel": max(settings.parallel),
+                "pacing": "absolute",
+                "window_us": 0,
+                "gso": False,
+            },
+            run_id="ranging",
+            seed=0,
+            schedule_seed=run_table.schedule_seed(0, 1),
+        )
+        for payload_bytes in dict.fromkeys((max(settings.payload_bytes), min(settings.payload_bytes)))
+    )
+
+
+def _seed(of_run: int, flow: int) -> int:
+    """A flow's seed by its number: the same for every transport of a mini-block, another for each flow."""
+    return (of_run + flow - 1) % _SEEDS
+
+
+def _options(settings: FlowSettings, transport: str, factors: Mapping[str, Any]) -> dict[str, Any]:
     """Options of the run's own transport; a factor that it lets be chosen wins."""
-    options = dict(settings.options_of(transport))
-    name = "congestion_control"
-    if asked.congestion_control is not None and transports.has_option(transport, name):
-        options[name] = asked.congestion_control
+    options, name = dict(settings.options_of(transport)), "congestion_control"
+    if factors.get(name) is not None and transports.has_option(transport, name):
+        options[name] = factors[name]
     return options
-
-
-def _directions(direction: str) -> tuple[str, ...]:
-    return ("up", "down") if direction == "both" else (direction,)

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from netjoule.loads.flow import limits, profile_rate, profiles
-from netjoule.loads.flow.condition import FlowCondition, heaviest
-from netjoule.loads.flow.flows import RunFlow, flows_of
+from netjoule.loads.flow.flows import flows_of, heaviest
 from netjoule.loads.flow.generators import FlowSpec, Generator, generator
 from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.host_support import CARRIERS, TRANSPORTS
 from netjoule.loads.flow.report_defects import ReportDefects
-from netjoule.loads.flow.run_document import flow_parts, flow_spec
+from netjoule.loads.flow.run_document import flow_parts
 from netjoule.loads.flow.senders import open_group
 from netjoule.loads.flow.servers import Servers
 from netjoule.loads.flow.session import FlowSession
@@ -114,7 +113,7 @@ class FlowLoad(Load):
 
     def check(self, condition: Condition, kept: Kept) -> Iterator[tuple[str, str, str]]:
         """What of its reports is not as asked, as intervals.csv has it, or as in the runs before."""
-        flows = flows_of(self._settings, FlowCondition.of(condition), self._topology.hosts_with("client"))
+        flows = flows_of(self._settings, condition, self._topology.hosts_with("client"))
         return self._defects.of_run(condition, flows, kept)
 
     def compare(self, own: Kept, control: Kept) -> Mapping[str, Any]:
@@ -149,36 +148,35 @@ class FlowLoad(Load):
         Raises:
             RunFailed: when one does not get ready.
         """
-        asked = FlowCondition.of(condition)
-        flows = flows_of(self._settings, asked, self._topology.hosts_with("client"))
-        specs = [(flow, flow_spec(self._settings, asked, duration_s, flow)) for flow in flows]
-        return await self._open(self._settings.generator_of(asked.transport), specs, place)
+        flows = flows_of(self._settings, condition, self._topology.hosts_with("client"), duration_s)
+        return await self._open(self._settings.generator_of(flows[0].transport), flows, place)
 
     async def open_burst(self, number: int, duration_s: float, place: Place) -> FlowSession:
         """Datagrams, which end when they are told to, from every client at once."""
         asked = self._settings.sync_pulse or {}
-        spec = FlowSpec(
-            run_id="pulse",
-            transport="udp",
-            payload_bytes=int(asked["payload_bytes"]),
-            offered_rate_mbps=float(asked["offered_rate_mbps"]),
-            duration_s=duration_s,
-            direction="up",
-            ip_version=self._settings.ip_version,
-            seed=number,
-        )
-        what = (spec.transport, spec.direction, spec.payload_bytes, spec.offered_rate_mbps)
         clients = self._topology.hosts_with("client")[: self._settings.clients]
-        specs = [(RunFlow(place_of, client, *what), spec) for place_of, client in enumerate(clients, 1)]
-        return await self._open(_PROGRAM, specs, place)
+        flows = [
+            FlowSpec(
+                flow=flow,
+                client=client,
+                run_id="pulse",
+                transport="udp",
+                payload_bytes=int(asked["payload_bytes"]),
+                offered_rate_mbps=float(asked["offered_rate_mbps"]),
+                duration_s=duration_s,
+                direction="up",
+                ip_version=self._settings.ip_version,
+                seed=number,
+            )
+            for flow, client in enumerate(clients, 1)
+        ]
+        return await self._open(_PROGRAM, flows, place)
 
     async def close(self) -> None:
         """End the generators' servers."""
         await self._servers.stop()
 
-    async def _open(
-        self, generator_name: str, specs: Sequence[tuple[RunFlow, FlowSpec]], place: Place
-    ) -> FlowSession:
+    async def _open(self, generator_name: str, flows: Sequence[FlowSpec], place: Place) -> FlowSession:
         maker, version = await self._generator(generator_name)
         ends = self._ends(place)
         events = []
@@ -186,7 +184,7 @@ class FlowLoad(Load):
             events.append(Event("server_restarted", "the server had ended", "generator_failed"))
         names = self._topology.hosts_with("client")
         of_clients = dict(zip(names, ends.of_each_client(), strict=False))
-        group = await open_group(maker, specs, of_clients)
+        group = await open_group(maker, flows, of_clients)
         holds = "holds its sockets" if group.holds else "has no process while idle"
         events.append(Event("sender_ready", f"the sender {holds}"))
         hosts = {name: one.client.name for name, one in of_clients.items()}

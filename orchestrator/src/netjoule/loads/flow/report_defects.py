@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from netjoule.loads.flow.flows import RunFlow
+from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.store.campaign import document_name
 from netjoule.workload.load import Condition, Kept
@@ -26,7 +26,7 @@ class ReportDefects:
         self._settings, self._imported = settings, imported
         self._schedules: dict[tuple[object, ...], tuple[str, object]] = {}
 
-    def of_run(self, condition: Condition, flows: Sequence[RunFlow], kept: Kept) -> Found:
+    def of_run(self, condition: Condition, flows: Sequence[FlowSpec], kept: Kept) -> Found:
         """Defects of one run; `flows`: what its condition asks for."""
         codes = {reason["code"] for reason in kept.run["reasons"]}
         parts = {part["part"]: part for part in (kept.run["work"] or {}).get("parts", ())}
@@ -41,7 +41,7 @@ class ReportDefects:
             if self._settings.profile is not None:
                 yield from self._schedule(file, condition, flow, report)
 
-    def _asked(self, file: str, flow: RunFlow, report: Mapping[str, Any]) -> Found:
+    def _asked(self, file: str, flow: FlowSpec, report: Mapping[str, Any]) -> Found:
         wanted = {name: getattr(flow, name) for name in _ASKED}
         # null sends nothing, so its report has no IP version.
         if report["ip_version"] is not None and not self._imported:
@@ -55,12 +55,12 @@ class ReportDefects:
                 what = f"{used.get(name)!r}, but the campaign asks for {value!r}"
                 yield file, f"field transport_options.{name}", what
 
-    def _schedule(self, file: str, condition: Condition, flow: RunFlow, report: Mapping[str, Any]) -> Found:
+    def _schedule(self, file: str, condition: Condition, flow: FlowSpec, report: Mapping[str, Any]) -> Found:
         """With a profile, every flow of a mini-block had the schedule that the mini-block's seed gives.
 
         Of one client: every other has the same.
         """
-        if (report.get("profile") or {}).get("seed") != flow.seed(condition.schedule_seed):
+        if (report.get("profile") or {}).get("seed") != flow.schedule_seed:
             what = "not the one that the campaign's seed gives its mini-block"
             yield file, "field profile.seed", what
         digest = report.get("schedule_digest")

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each flow as a generator is asked for it, and the work of ended ones as run.json has it. Pure."""
+"""The work of flows that have ended, as run.json has it. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from netjoule.loads.flow.condition import FlowCondition
-from netjoule.loads.flow.flows import RunFlow
 from netjoule.loads.flow.generators import FlowSpec
-from netjoule.loads.flow.settings import FlowSettings
 from netjoule.workload.load import Kept
 from netjoule_contracts import flow_work
 from netjoule_contracts.flow_work import FlowPart
@@ -17,7 +14,7 @@ from netjoule_contracts.lift import runs as lift
 
 
 def work_fields(
-    reports: Sequence[tuple[RunFlow, Mapping[str, Any]]],
+    reports: Sequence[tuple[FlowSpec, Mapping[str, Any]]],
     starts_s: Iterable[float],
     rows: Iterable[Mapping[str, Any]],
 ) -> dict[str, Any]:
@@ -48,24 +45,3 @@ def flow_parts(kept: Kept) -> list[FlowPart]:
         asked |= {"client": part.get("node"), "t_first_packet_s": part.get("t_start_s")}
         found.append(({"windows": kept.run["windows"], **asked}, report))
     return found
-
-
-def flow_spec(settings: FlowSettings, asked: FlowCondition, duration_s: float, flow: RunFlow) -> FlowSpec:
-    """One flow of a run; `flow`: which."""
-    return FlowSpec(
-        run_id=asked.run_id,
-        transport=flow.transport,
-        payload_bytes=flow.payload_bytes,
-        offered_rate_mbps=flow.offered_rate_mbps,
-        duration_s=duration_s,
-        direction=flow.direction,
-        ip_version=settings.ip_version,
-        seed=flow.seed(asked.seed),
-        pacing=asked.pace.mode,
-        window_us=asked.pace.window_us,
-        gso=asked.pace.gso,
-        pacing_limits=settings.pacing_limits,
-        options=flow.options,
-        profile=settings.profile,
-        schedule_seed=flow.seed(asked.schedule_seed),
-    )

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netjoule.core.errors import RunFailed
-from netjoule.loads.flow.flows import RunFlow
 from netjoule.loads.flow.generators import Flow, FlowSpec, Generator
 from netjoule.loads.flow.generators.base import Endpoints
 
@@ -16,7 +15,7 @@ from netjoule.loads.flow.generators.base import Endpoints
 class FlowGroup:
     """Flows that are ready; made by `open_group`."""
 
-    def __init__(self, flows: Sequence[tuple[RunFlow, Flow]]) -> None:
+    def __init__(self, flows: Sequence[tuple[FlowSpec, Flow]]) -> None:
         """`flows`: each with what was asked of it, by their numbers."""
         self._flows = tuple(flows)
 
@@ -30,7 +29,7 @@ class FlowGroup:
         for _, flow in self._flows:
             await flow.go()
 
-    async def reports(self) -> list[tuple[RunFlow, dict[str, Any]]]:
+    async def reports(self) -> list[tuple[FlowSpec, dict[str, Any]]]:
         """Every flow's report, once all have ended.
 
         Raises:
@@ -62,7 +61,7 @@ class FlowGroup:
 
 async def open_group(
     maker: Generator,
-    asked: Sequence[tuple[RunFlow, FlowSpec]],
+    asked: Sequence[FlowSpec],
     ends: Mapping[str, Endpoints],
 ) -> FlowGroup:
     """Start the senders of a run up to the point where only `go` is missing.
@@ -75,19 +74,19 @@ async def open_group(
     Raises:
         RunFailed: when one does not get ready; the others have ended then.
     """
-    ready: list[tuple[RunFlow, Flow]] = []
+    ready: list[tuple[FlowSpec, Flow]] = []
     try:
-        for flow, spec in asked:
-            ready.append((flow, await maker.open(spec, ends[flow.client])))
+        for flow in asked:
+            ready.append((flow, await maker.open(flow, ends[flow.client])))
     except BaseException as error:
         await FlowGroup(ready).end()
         if len(asked) > 1 and isinstance(error, RunFailed):
-            raise _named(asked[len(ready)][0], error) from error
+            raise _named(asked[len(ready)], error) from error
         raise
     return FlowGroup(ready)
 
 
-def _named(flow: RunFlow, error: BaseException) -> BaseException:
+def _named(flow: FlowSpec, error: BaseException) -> BaseException:
     """The same failure with the flow's name; what is no failure of a flow stays what it is."""
     if not isinstance(error, RunFailed):
         return error

@@ -8,15 +8,14 @@ from typing import Any
 
 from netjoule.core.errors import RunFailed
 from netjoule.core.reason import Reason
-from netjoule.loads.flow.flows import RunFlow
-from netjoule.loads.flow.generators import controller_offset_ns, interval_rows
+from netjoule.loads.flow.generators import FlowSpec, client_offset_ns, interval_rows
 from netjoule.loads.flow.run_document import work_fields
 from netjoule.loads.flow.senders import FlowGroup
 from netjoule.loads.flow.verdict import judge_flow
 from netjoule.workload.load import Document, Event, HostTime, Outcome, Part
 from netjoule_contracts.flow_work import clock_limit_s
 
-_Reported = tuple[RunFlow, dict[str, Any]]
+_Reported = tuple[FlowSpec, dict[str, Any]]
 
 
 class FlowSession:
@@ -68,7 +67,7 @@ class FlowSession:
         if first_ns is None:
             who = f"{flow}: the sender" if several else "the sender"
             raise RunFailed(f"{who} sent nothing", code="generator_failed")
-        offset_ns = controller_offset_ns(report, "sender", 0, first_ns)
+        offset_ns = client_offset_ns(report, "sender", first_ns)
         host, end_ns = self._hosts[flow.client], report["sender"]["end_ns"]
         return Part(time.campaign_s(host, first_ns - offset_ns), time.campaign_s(host, end_ns - offset_ns))
 
@@ -76,7 +75,7 @@ class FlowSession:
         """Reasons that the flows give, named by them where there are several."""
         found = []
         for flow, report in reports:
-            offset_ns = controller_offset_ns(report, "sender", 0, report["sender"]["first_packet_ns"])
+            offset_ns = client_offset_ns(report, "sender", report["sender"]["first_packet_ns"])
             reasons = judge_flow(report, time.host_ns(self._hosts[flow.client], t_end_s) + offset_ns)
             name = f"{flow}: " if len(reports) > 1 else ""
             found += [Reason(r.code, f"{name}{r.detail}") for r in reasons]

@@ -11,7 +11,7 @@ from netjoule.loads.flow.generators.base import (
     Flow,
     FlowSpec,
     Generator,
-    controller_offset_ns,
+    client_offset_ns,
     interval_rows,
 )
 from netjoule.loads.flow.generators.ditg import Ditg
@@ -26,7 +26,7 @@ __all__ = [
     "FlowSpec",
     "Generator",
     "availability",
-    "controller_offset_ns",
+    "client_offset_ns",
     "generator",
     "interval_rows",
 ]

@@ -15,10 +15,14 @@ INTERVAL_S = 0.1
 
 @dataclass(frozen=True)
 class FlowSpec:
-    """One flow to make; the rate counts payload bits.
+    """One flow of a run; the rate counts payload bits.
 
     With a profile its schedule comes of profile, schedule_seed and duration_s; payload_bytes is then its
     greatest message and offered_rate_mbps the mean that the workload names.
+
+    Attributes:
+        flow: its number in the run, from 1.
+        client: the topology's name of its client.
     """
 
     run_id: str
@@ -36,6 +40,17 @@ class FlowSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     profile: Mapping[str, Any] | None = None
     schedule_seed: int = 1
+    flow: int = 1
+    client: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """As the work of a run has it."""
+        names = ("flow", "client", "transport", "direction", "payload_bytes", "offered_rate_mbps")
+        return {name: getattr(self, name) for name in names}
+
+    def __str__(self) -> str:
+        """In words: ``flow 2 (tcp down of laptop)``."""
+        return f"flow {self.flow} ({self.transport} {self.direction} of {self.client})"
 
 
 @dataclass(frozen=True)
@@ -120,41 +135,32 @@ class Generator(Protocol):
         """
 
 
-def controller_offset_ns(
-    report: Mapping[str, Any], end: str, client_offset_ns: int = 0, at_ns: int | None = None
-) -> int:
-    """Clock of one end of a flow minus the controller's, nanoseconds.
+def client_offset_ns(report: Mapping[str, Any], end: str, at_ns: int | None = None) -> int:
+    """Clock of one end of a flow minus its client's, nanoseconds.
 
     Args:
         report: the flow report; its `clock_offset` is the server's clock minus the client's.
         end: "sender" or "receiver".
-        client_offset_ns: the client's clock minus the controller's; 0 on one kernel.
         at_ns: when, on that end's clock; the server's may drift. Without it, at the offset's reference time.
     """
     if end != ("receiver" if report["direction"] == "up" else "sender"):
-        return client_offset_ns
+        return 0
     clock = report["clock_offset"]
     offset_ns, drift = int(clock["offset_ns"]), (clock.get("drift_ppm") or 0.0) * 1e-6
     if at_ns is not None and drift:
         since_ns = at_ns - offset_ns - clock["reference_ns"]
         offset_ns += round(since_ns * drift / (1.0 + drift))
-    return client_offset_ns + offset_ns
+    return offset_ns
 
 
 def interval_rows(
-    report: Mapping[str, Any],
-    origin_ns: int,
-    client_offset_ns: int = 0,
-    *,
-    part: str = "1",
-    node: str,
+    report: Mapping[str, Any], origin_ns: int, *, part: str = "1", node: str
 ) -> Iterator[dict[str, Any]]:
     """Rows of intervals.csv, in campaign time, from a flow report: what its receiver got, in Mb.
 
     Args:
         report: the flow report; its times are CLOCK_MONOTONIC of each end.
-        origin_ns: CLOCK_MONOTONIC of the controller at campaign time 0.
-        client_offset_ns: the client's clock minus the controller's; 0 on one kernel.
+        origin_ns: CLOCK_MONOTONIC of its client at campaign time 0.
         part: number of the flow in its run.
         node: host of its client.
     """
@@ -163,6 +169,6 @@ def interval_rows(
             continue
         row: dict[str, Any] = {"part": part, "node": node, "work": megabits(interval["bytes"])}
         for column, at_ns in (("t_start_s", interval["start_ns"]), ("t_end_s", interval["end_ns"])):
-            zero_ns = origin_ns + controller_offset_ns(report, "receiver", client_offset_ns, at_ns)
+            zero_ns = origin_ns + client_offset_ns(report, "receiver", at_ns)
             row[column] = (at_ns - zero_ns) / 1e9
         yield row
