@@ -39,7 +39,7 @@ def test_the_topology_of_a_boot_can_be_provisioned(tmp_path, network):
     instruments.check_meters(loaded)
     assert {meter.power_source for meter in loaded.meters} == {"modelled"}
     assert [loaded.host(name).ssh.port for name in HOSTS] == [2201, 2202, 2203]
-    assert {loaded.host(name).ssh_address for name in HOSTS} == {"127.0.0.1"}
+    assert {loaded.host(name).ssh.address for name in HOSTS} == {"127.0.0.1"}
     assert len(secrets.resolve(loaded.wifi["passphrase"]).reveal()) >= 16
 
 

@@ -18,7 +18,7 @@ from netjoule.loads.flow.host_support import CARRIERS, TRANSPORTS
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.testbeds.lab import binaries
 from netjoule.topology import topology
-from netjoule.topology.hosts import Radio, Route, Ssh, Wired
+from netjoule.topology.hosts import Radio, Route, Wired
 
 
 def load(tmp_path, document):
@@ -32,11 +32,13 @@ def test_hosts_have_their_defaults_filled_in(tmp_path):
     assert lab.radio_source == "real"
     assert lab.hosts_with("client") == ("laptop", "board")
     laptop, board, tower = (lab.host(name) for name in ("laptop", "board", "tower"))
-    assert laptop.ssh == Ssh(user="root", port=22)
+    assert laptop.ssh == SshSettings(
+        "laptop", LAB["hosts"]["laptop"]["control_address"], user="root", port=22
+    )
     assert laptop.service_manager == "systemd"
     assert laptop.radio == Radio("wlp2s0", "iw", 0.5, ("10.77.0.11/24", "fd77::11/64"))
     assert laptop.routes[0] == Route("10.78.0.0/24", "10.77.0.1")
-    assert board.ssh == Ssh(user="lab", port=2222, identity_file="~/.ssh/lab", become=True)
+    assert board.ssh == SshSettings("board", "board.control.example", "lab", 2222, "~/.ssh/lab", become=True)
     assert tower.radio is None
     assert tower.wired == Wired("enp3s0", ("10.78.0.2/24", "fd78::2/64"))
     ap = lab.host("ap")

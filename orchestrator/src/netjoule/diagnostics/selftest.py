@@ -124,14 +124,14 @@ async def _certify_lab(
     settings: FlowSettings, of: Topology, time_s: float, tell: Tell
 ) -> list[dict[str, Any]]:
     """All ends of a lab, one after the other; each is kept from campaigns meanwhile."""
-    from netjoule.hosts.ssh import SshHost, SshSettings
+    from netjoule.hosts.ssh import SshHost
     from netjoule.testbeds.lab import binaries, host_locks
 
     version = await NetjouleTraffic().version()
     owner = host_locks.command_owner("netjoule selftest", of)
     found = []
     for name in of.ends(settings.clients):
-        host = SshHost(SshSettings.of(name, of.hosts[name]), owner, lambda _remark: None)
+        host = SshHost(of.host(name).ssh, owner, lambda _remark: None)
         await host.connect()
         try:
             await binaries.provide(host, version)

@@ -13,8 +13,9 @@ from typing import Any
 
 from netjoule.core import programs
 from netjoule.core.errors import UsageError
+from netjoule.hosts.ssh_settings import SshSettings
 from netjoule.testbeds.lab import binaries
-from netjoule.topology.hosts import ROLES, Ssh, TopologyHost
+from netjoule.topology.hosts import ROLES, TopologyHost
 from netjoule.topology.topology import EMULATED, Topology
 
 _WIFI_DEFAULTS: dict[str, Any] = {"dfs": False, "forwarding": "routing", "rates": "automatic"}
@@ -33,7 +34,7 @@ def check_provisionable(topology: Topology) -> None:
             next_step="name a topology of kind lab or guest, such as one of testbed/topologies",
         )
     for name in topology.hosts:
-        if topology.host(name).ssh_address is None:
+        if topology.host(name).ssh.address is None:
             raise UsageError(
                 "the field 'control_address' is missing",
                 where=f"topology {topology.name}, field hosts.{name}",
@@ -85,7 +86,7 @@ def _reached(host: TopologyHost) -> dict[str, Any]:
     if "controller" in host.roles:
         return {"ansible_connection": "local", "ansible_become": host.ssh.become}
     reached: dict[str, Any] = {
-        "ansible_host": host.ssh_address,
+        "ansible_host": host.ssh.address,
         "ansible_port": host.ssh.port,
         "ansible_user": host.ssh.user,
         "ansible_become": host.ssh.become,
@@ -96,7 +97,7 @@ def _reached(host: TopologyHost) -> dict[str, Any]:
     return reached
 
 
-def _ssh_options(ssh: Ssh) -> list[str]:
+def _ssh_options(ssh: SshSettings) -> list[str]:
     """Options of ssh(1): never ask, never trust a host whose key is not known."""
     options = ["-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"]
     if ssh.known_hosts:

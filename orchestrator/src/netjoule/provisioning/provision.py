@@ -234,7 +234,7 @@ def remedy(message: str, known: str) -> str:
 
 def known_as(host: TopologyHost) -> str:
     """What `ssh-keygen -R` is told to forget a host's key: known_hosts names hosts by address (sshd(8))."""
-    address, ssh = host.ssh_address, host.ssh
+    address, ssh = host.ssh.address, host.ssh
     name = f"{address}" if ssh.port == _SSH_PORT else f'"[{address}]:{ssh.port}"'
     return f'{name} -f "{Path(ssh.known_hosts).expanduser()}"' if ssh.known_hosts else name
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface
 from typing import Any
 
+from netjoule.hosts.ssh_settings import SshSettings
+
 Interface = IPv4Interface | IPv6Interface
 
 WIRED_ROLES = ("server", "proxy", "origin", "dns", "router")
@@ -15,25 +17,6 @@ WIRED_ROLES = ("server", "proxy", "origin", "dns", "router")
 ROLES = ("client", "access_point", "server", "meter_host", "observer", "controller")
 """That are provisioned: the groups of Ansible's inventory."""
 PREFIX_LENGTHS = {"ipv4": 24, "ipv6": 64}  # of a test address that does not tell its own
-
-
-@dataclass(frozen=True, slots=True)
-class Ssh:
-    """How a host is reached: with keys and known hosts of the user, never with a password.
-
-    Attributes:
-        address: where its sshd answers; None is the control address.
-        identity_file: private key; None leaves it to the user's configuration and agent.
-        known_hosts: file with the host's key; None is the user's own.
-        become: whether the user becomes root by sudo.
-    """
-
-    user: str = "root"
-    port: int = 22
-    address: str | None = None
-    identity_file: str | None = None
-    known_hosts: str | None = None
-    become: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +58,12 @@ class TopologyHost:
     name: str
     roles: tuple[str, ...]
     control_address: str | None
-    ssh: Ssh
+    ssh: SshSettings
     service_manager: str
     test_addresses: Mapping[str, str]
     radio: Radio | None
     wired: Wired | None
     routes: tuple[Route, ...]
-
-    @property
-    def ssh_address(self) -> str | None:
-        """Where its sshd answers; None where the document tells no address."""
-        return self.ssh.address or self.control_address
 
     def test_address(self, family: str) -> str | None:
         """The address of test flows without prefix length; None without one of this family."""
@@ -117,7 +95,7 @@ def described(name: str, host: Mapping[str, Any]) -> TopologyHost:
         name=name,
         roles=tuple(host["roles"]),
         control_address=host.get("control_address"),
-        ssh=Ssh(**host.get("ssh", {})),
+        ssh=SshSettings.of(name, host),
         service_manager=host.get("service_manager", "systemd"),
         test_addresses=tests,
         radio=Radio(**_placed(radio, own)) if radio else None,

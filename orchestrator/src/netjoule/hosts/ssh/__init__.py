@@ -9,6 +9,6 @@
 
 from netjoule.hosts.ssh.errors import HostInUse
 from netjoule.hosts.ssh.host import Answer, Owner, SshHost
-from netjoule.hosts.ssh.settings import SshSettings
+from netjoule.hosts.ssh_settings import SshSettings
 
 __all__ = ["Answer", "HostInUse", "Owner", "SshHost", "SshSettings"]

@@ -8,7 +8,7 @@ import socket
 import asyncssh
 
 from netjoule.core.errors import HostLacks, NetjouleError, RunFailed, UsageError
-from netjoule.hosts.ssh.settings import SshSettings
+from netjoule.hosts.ssh_settings import SshSettings
 
 CONNECTION_ERRORS = (OSError, asyncssh.Error, TimeoutError)
 """What dialling or using a connection raises."""
@@ -20,12 +20,13 @@ class HostInUse(UsageError):
 
 def sentence(of: SshSettings, error: Exception) -> NetjouleError:
     """The error for a host that cannot be reached: RunFailed may heal, any other needs a person."""
+    known = of.known_hosts or "~/.ssh/known_hosts"
     where = f"host {of.name} ({of.user}@{of.address}:{of.port})"
     if isinstance(error, asyncssh.HostKeyNotVerifiable):
         return UsageError(
             "its SSH host key is not the known one",
             where=where,
-            next_step=f"compare keys, then add that of 'ssh-keyscan -p {of.port} {of.address}' to {of.known}",
+            next_step=f"compare keys, then add that of 'ssh-keyscan -p {of.port} {of.address}' to {known}",
         )
     if isinstance(error, asyncssh.PermissionDenied):
         return UsageError(

@@ -27,7 +27,7 @@ from netjoule.hosts.ssh import keeper
 from netjoule.hosts.ssh.errors import CONNECTION_ERRORS, HostInUse, sentence
 from netjoule.hosts.ssh.line import GIVE_UP_S, KeeperGone, Line
 from netjoule.hosts.ssh.process import RemoteProcess
-from netjoule.hosts.ssh.settings import SshSettings
+from netjoule.hosts.ssh_settings import SshSettings
 
 CONNECT_TIMEOUT_S = 15.0
 COMMAND_TIMEOUT_S = 120.0
@@ -218,14 +218,11 @@ class SshHost:
         """The connection, made when there is none. Raises NetjouleError."""
         if self._connection is None:
             of = self.settings
-            files: dict[str, Any] = {}
-            if of.identity_file is not None:
-                files["client_keys"] = [str(of.identity_file)]
-            if of.known_hosts is not None:
-                files["known_hosts"] = str(of.known_hosts)
+            named = {"client_keys": of.identity_file, "known_hosts": of.known_hosts}
+            files: dict[str, Any] = {k: str(Path(v).expanduser()) for k, v in named.items() if v is not None}
             try:
                 self._connection = await asyncssh.connect(
-                    of.address,
+                    of.address or of.name,
                     of.port,
                     username=of.user,
                     preferred_auth="publickey",

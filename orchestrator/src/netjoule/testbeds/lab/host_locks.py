@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from netjoule.core.errors import HostLacks, NetjouleError, UsageError
-from netjoule.hosts.ssh import HostInUse, Owner, SshHost, SshSettings
+from netjoule.hosts.ssh import HostInUse, Owner, SshHost
 from netjoule.store.session import rfc3339
 from netjoule.topology.topology import Topology
 
@@ -101,7 +101,7 @@ async def _take(
     topology: Topology, names: Sequence[str], owner: Owner, taken: list[SshHost], *, all_needed: bool
 ) -> None:
     async def take(name: str) -> None:
-        host = SshHost(SshSettings.of(name, topology.hosts[name]), owner, lambda _remark: None)
+        host = SshHost(topology.host(name).ssh, owner, lambda _remark: None)
         await host.connect()
         taken.append(host)
 

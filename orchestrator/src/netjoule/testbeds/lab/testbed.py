@@ -23,7 +23,7 @@ from netjoule.core import programs
 from netjoule.core.clock import SystemClock
 from netjoule.core.errors import RunFailed
 from netjoule.hosts.host import LocalHost, Process
-from netjoule.hosts.ssh import SshHost, SshSettings
+from netjoule.hosts.ssh import SshHost
 from netjoule.radio import AgentReader, RadioReader, agent_options
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
@@ -82,7 +82,7 @@ class LabTestbed:
     def _host(self, name: str) -> SshHost:
         campaign = self.campaign
         owner = campaign_owner(campaign.path, campaign.created, campaign.seed)
-        return SshHost(SshSettings.of(name, self.topology.hosts[name]), owner, self._note)
+        return SshHost(self.topology.host(name).ssh, owner, self._note)
 
     # -- what the runner uses --------------------------------------------------------------------
 

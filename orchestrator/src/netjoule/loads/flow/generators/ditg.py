@@ -15,20 +15,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from netjoule.core import programs
-from netjoule.core.clock import Clock, SystemClock, boot_id, wall_and_monotonic_ns
 from netjoule.core.errors import RunFailed
-from netjoule.hosts.host import Host, Process
+from netjoule.hosts.host import Host
 from netjoule.loads.flow.generators.base import Endpoints, FlowSpec
 from netjoule.loads.flow.generators.messages import Arrival, Clocks, Sent, flow_report, joint_jitter_ms
+from netjoule.loads.flow.generators.one_shot import OneShot, OneShotFlow, listening
 from netjoule.loads.flow.generators.server import ServerProcess
-from netjoule.loads.flow.generators.waiting import listening, to_the_end
 
 GRACE_S = 20.0
 _DAY_NS = 86_400 * 10**9
@@ -40,99 +37,48 @@ _LINE = re.compile(
 )
 
 
-class Ditg:
+class Ditg(OneShot):
     """One ITGRecv for the session, one ITGSend per flow."""
 
     name = "ditg"
-
-    def __init__(self, clock: Clock | None = None) -> None:
-        """`clock` ties the logs' times to CLOCK_MONOTONIC."""
-        self._clock = clock or SystemClock()
-        self._version = "unknown"
-
-    def require(self) -> None:
-        """Raises HostLacks, naming the package, when one of its programs is missing."""
-        for name in ("ITGSend", "ITGRecv", "ITGDec"):
-            programs.find(name)
-
-    async def version(self) -> str:
-        """Its version, as it says it."""
-        child = await asyncio.create_subprocess_exec(
-            programs.find("ITGSend"), "-h", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-        )
-        out, _ = await child.communicate()
-        found = re.search(r"version (\S+)", out.decode(errors="replace"))
-        self._version = found.group(1) if found else "unknown"
-        return self._version
+    programs = ("ITGSend", "ITGRecv", "ITGDec")
+    client = "ITGSend"
+    version_word, version_told = "-h", r"version (\S+)"
 
     async def serve(self, ends: Endpoints) -> ServerProcess:
         """Start ITGRecv; it answers all flows of a session."""
         port = ends.server_port + _SIGNAL_PORT_OFFSET
-        process = await ends.server.start([programs.find("ITGRecv"), "-Sp", str(port)], name="ITGRecv")
-        try:
-            await listening(ends.server, port, what="ITGRecv")
-        except BaseException:
-            await process.stop()
-            raise
-        return ServerProcess(process)
+        argv = [programs.find("ITGRecv"), "-Sp", str(port)]
+        return ServerProcess(await listening(ends.server, argv, port, name="ITGRecv"))
 
-    async def open(self, spec: FlowSpec, ends: Endpoints) -> _DitgFlow:
-        """Nothing starts before `go`: ITGSend begins at once."""
-        return _DitgFlow(self._clock, self._version, spec, ends)
+    def arguments(self, spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:
+        """Of ITGSend."""
+        return send_arguments(spec, ends, folder)
+
+    def longest_s(self, spec: FlowSpec) -> float:
+        """After which ITGSend hangs."""
+        return spec.duration_s + GRACE_S
+
+    async def report_of(self, flow: OneShotFlow, said: str) -> dict[str, Any]:
+        """The report of a flow by the logs of both ends. Raises RunFailed when there are none."""
+        if flow.status != 0:
+            raise RunFailed(f"ITGSend: {_last_words(flow.process.said(), said)}", code="generator_failed")
+        clocks = Clocks.between(flow.before, flow.after)
+        sent = await _log(flow.ends.client, flow.folder, "sender")
+        got = await _log(flow.ends.server, flow.folder, "receiver")
+        near: dict[str, Any] = {"near_ns": flow.before[0], "version": self.known_version}
+        return await asyncio.to_thread(as_report, flow.spec, sent, got, clocks, **near, **flow.places)
 
 
-class _DitgFlow:
-    holds = False
-
-    def __init__(self, clock: Clock, version: str, spec: FlowSpec, ends: Endpoints) -> None:
-        self._clock = clock
-        self._version = version
-        self._spec = spec
-        self._ends = ends
-        self._folder = Path(tempfile.mkdtemp(prefix="netjoule-ditg-"))
-        self._process: Process | None = None
-        self._before = (0, 0)
-
-    async def go(self) -> None:
-        argv = [programs.find("ITGSend"), *send_arguments(self._spec, self._ends, self._folder)]
-        self._before = wall_and_monotonic_ns(self._clock)
-        self._process = await self._ends.client.start(argv, name="ITGSend")
-
-    async def report(self) -> dict[str, Any]:
-        assert self._process is not None
-        said = await to_the_end(self._process, self._spec.duration_s + GRACE_S)
-        if await self._process.wait() != 0:
-            raise RunFailed(f"ITGSend: {_last_words(self._process.said(), said)}", code="generator_failed")
-        clocks = Clocks.between(self._before, wall_and_monotonic_ns(self._clock))
-        sent = await self._log(self._ends.client, "sender")
-        got = await self._log(self._ends.server, "receiver")
-        return await asyncio.to_thread(
-            as_report,
-            self._spec,
-            sent,
-            got,
-            clocks,
-            near_ns=self._before[0],
-            version=self._version,
-            hosts={"client": self._ends.client.name, "server": self._ends.server.name},
-            boot_id=boot_id(),
-        )
-
-    async def end(self) -> None:
-        if self._process is not None:
-            process, self._process = self._process, None
-            await process.stop(grace_s=1.0)
-        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
-
-    async def _log(self, host: Host, end: str) -> str:
-        """One end's log as text."""
-        text = self._folder / f"{end}.txt"
-        argv = [programs.find("ITGDec"), str(self._folder / f"{end}.log"), "-l", str(text)]
-        decoder = await host.start(argv, name="ITGDec")
-        code = await decoder.finish(grace_s=60.0)
-        if code != 0 or not text.exists():
-            raise RunFailed(f"ITGDec cannot read the log of the {end}", code="generator_failed")
-        return await asyncio.to_thread(text.read_text, encoding="ascii", errors="replace")
+async def _log(host: Host, folder: Path, end: str) -> str:
+    """One end's log as text."""
+    text = folder / f"{end}.txt"
+    argv = [programs.find("ITGDec"), str(folder / f"{end}.log"), "-l", str(text)]
+    decoder = await host.start(argv, name="ITGDec")
+    code = await decoder.finish(grace_s=60.0)
+    if code != 0 or not text.exists():
+        raise RunFailed(f"ITGDec cannot read the log of the {end}", code="generator_failed")
+    return await asyncio.to_thread(text.read_text, encoding="ascii", errors="replace")
 
 
 def send_arguments(spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:

@@ -13,116 +13,64 @@ What differs from netjoule-traffic, and how it is handled:
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from netjoule.core import programs
-from netjoule.core.clock import Clock, SystemClock, boot_id
 from netjoule.core.errors import HostLacks, RunFailed
 from netjoule.core.jsontree import Node, Unreadable
-from netjoule.hosts.host import Process
 from netjoule.loads.flow.generators import foreign
 from netjoule.loads.flow.generators.base import INTERVAL_S, Endpoints, FlowSpec
 from netjoule.loads.flow.generators.iperf3_report import IperfTest
-from netjoule.loads.flow.generators.waiting import listening
+from netjoule.loads.flow.generators.one_shot import OneShot, OneShotFlow, listening
 
 REPORT_GRACE_S = 20.0
 _TRANSPORT_FLAG = {"udp": "--udp", "tcp": "--no-delay", "dccp-kernel": "--dccp"}
 START_MARGIN_S = 0.5  # most that the bracket may shift the flow
 
 
-class Iperf3:
+class Iperf3(OneShot):
     """The second generator: a one-off server and a client per flow."""
 
     name = "iperf3"
-
-    def __init__(self, clock: Clock | None = None) -> None:
-        """`clock` brackets the flow's start."""
-        self.clock = clock or SystemClock()
-        self.known_version = "unknown"
-
-    def program(self) -> str:
-        """Path of the program. Raises HostLacks without it."""
-        return programs.find("iperf3")
-
-    def require(self) -> None:
-        """Raises HostLacks without the program."""
-        self.program()
+    programs = ("iperf3",)
+    client = "iperf3 client"
+    version_word, version_told = "--version", r"^\S+\s+(\S+)"
 
     async def version(self) -> str:
-        """Its version, as it says it."""
-        child = await asyncio.create_subprocess_exec(
-            self.program(), "--version", stdout=asyncio.subprocess.PIPE
-        )
-        out, _ = await child.communicate()
-        words = out.decode(errors="replace").split()
-        if len(words) < 2:
+        """Its version. Raises HostLacks when it does not say it."""
+        if await super().version() == "unknown":
             raise HostLacks(f"{self.name} does not tell its version", next_step="install it again")
-        self.known_version = words[1]
         return self.known_version
 
-    async def serve(self, ends: Endpoints) -> None:
-        """Nothing to start: each flow brings its own one-off server."""
-        return
-
-    async def open(self, spec: FlowSpec, ends: Endpoints) -> _IperfFlow:
+    async def open(self, spec: FlowSpec, ends: Endpoints) -> OneShotFlow:
         """Start the flow's server and wait until it listens.
 
         Raises RunFailed (generator_failed) when it does not.
         """
         argv = [self.program(), "--server", "--one-off", "--json", "--interval", f"{INTERVAL_S:g}"]
         argv += ["--bind", ends.server_test_address, "--port", str(ends.server_port)]
-        server = await ends.server.start(argv, name=f"{self.name} server")
-        try:
-            await listening(ends.server, ends.server_port, what=f"{self.name} server")
-        except BaseException:
-            await server.stop()
-            raise
-        return _IperfFlow(self, spec, ends, server)
+        server = await listening(ends.server, argv, ends.server_port, name=f"{self.name} server")
+        return OneShotFlow(self, spec, ends, server)
 
+    def arguments(self, spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:
+        """Of the client."""
+        return client_arguments(spec, ends)
 
-class _IperfFlow:
-    holds = False
+    def longest_s(self, spec: FlowSpec) -> float:
+        """After which a client hangs."""
+        return _whole_seconds(spec) + REPORT_GRACE_S
 
-    def __init__(self, made_by: Iperf3, spec: FlowSpec, ends: Endpoints, server: Process) -> None:
-        self._made_by = made_by
-        self._spec = spec
-        self._ends = ends
-        self._server: Process | None = server
-        self._client: Process | None = None
-        self._started_ns = 0
-
-    async def go(self) -> None:
-        argv = [self._made_by.program(), *client_arguments(self._spec, self._ends)]
-        self._started_ns = self._made_by.clock.monotonic_ns()
-        self._client = await self._ends.client.start(argv, name=f"{self._made_by.name} client")
-
-    async def report(self) -> dict[str, Any]:
-        assert self._client is not None
-        try:
-            async with asyncio.timeout(_whole_seconds(self._spec) + REPORT_GRACE_S):
-                text = b"".join([line async for line in _lines(self._client)])
-                ended_ns = self._made_by.clock.monotonic_ns()
-                await self._client.wait()
-        except TimeoutError:
-            raise RunFailed(
-                f"{self._made_by.name} client did not end in time", code="generator_failed"
-            ) from None
-        document = _parse(text, self._client.said(), self._made_by.name)
-        hosts = {"client": self._ends.client.name, "server": self._ends.server.name}
-        bracket = Bracket(self._started_ns, ended_ns, boot_id())
-        generator = {"name": self._made_by.name, "version": self._made_by.known_version}
-        return flow_report(self._spec, document, bracket, hosts=hosts, generator=generator)
-
-    async def end(self) -> None:
-        processes, self._client, self._server = (self._client, self._server), None, None
-        for process in processes:
-            if process is not None:
-                await process.stop(grace_s=1.0)
+    async def report_of(self, flow: OneShotFlow, said: str) -> dict[str, Any]:
+        """The report of a flow. Raises RunFailed with iperf3's words when it failed."""
+        document = _parse(said, flow.process.said(), self.name)
+        places = flow.places
+        bracket = Bracket(flow.before[1], flow.after[1], places["boot_id"])
+        generator = {"name": self.name, "version": self.known_version}
+        return flow_report(flow.spec, document, bracket, hosts=places["hosts"], generator=generator)
 
 
 @dataclass(frozen=True)
@@ -211,7 +159,7 @@ def _whole_seconds(spec: FlowSpec) -> int:
     return math.ceil(spec.duration_s + START_MARGIN_S)
 
 
-def _parse(text: bytes, said: str, name: str) -> dict[str, Any]:
+def _parse(text: str, said: str, name: str) -> dict[str, Any]:
     """The client's JSON. Raises RunFailed with its own words when the test failed."""
     try:
         document = json.loads(text)
@@ -222,8 +170,3 @@ def _parse(text: bytes, said: str, name: str) -> dict[str, Any]:
     if "error" in document:
         raise RunFailed(f"{name} client: {document['error']}", code="generator_failed")
     return dict(document)
-
-
-async def _lines(process: Process) -> Any:
-    while line := await process.next_line():
-        yield line

@@ -25,6 +25,11 @@ class IperfDccp(Iperf3):
     """iperf3 with DCCP: a one-off server and a client per flow."""
 
     name = "iperf-dccp"
+    client = "iperf-dccp client"
+
+    def require(self) -> None:
+        """Raises HostLacks without the program."""
+        self.program()
 
     def program(self) -> str:
         """Path of an iperf3 whose help knows --dccp. Raises HostLacks without one."""

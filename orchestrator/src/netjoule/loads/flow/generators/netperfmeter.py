@@ -19,23 +19,18 @@ What differs from netjoule-traffic, and how it is handled:
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 import re
-import shutil
 import socket
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from netjoule.core import programs
-from netjoule.core.clock import Clock, SystemClock, boot_id, wall_and_monotonic_ns
 from netjoule.core.errors import HostLacks, RunFailed
-from netjoule.hosts.host import Process, how_it_ended
+from netjoule.hosts.host import how_it_ended
 from netjoule.loads.flow.generators.base import Endpoints, FlowSpec
 from netjoule.loads.flow.generators.messages import Arrival, Clocks, Sent, flow_report
-from netjoule.loads.flow.generators.waiting import listening, to_the_end
+from netjoule.loads.flow.generators.one_shot import OneShot, OneShotFlow, listening
 
 GRACE_S = 30.0
 _FLAG = {"udp": "-udp", "tcp": "-tcp", "dccp-kernel": "-dccp"}
@@ -44,18 +39,15 @@ _IPPROTO_SCTP = 132
 _SCALAR = re.compile(r'scalar\s+"netPerfMeter\.(?:active|passive)\.flow\[0\]"\s+"([^"]+)"\s+(\S+)')
 
 
-class Netperfmeter:
+class Netperfmeter(OneShot):
     """One passive side per flow, and an active side that brings all files to the client."""
 
-    name = "netperfmeter"
-
-    def __init__(self, clock: Clock | None = None) -> None:
-        """`clock` ties the files' times to CLOCK_MONOTONIC."""
-        self._clock = clock or SystemClock()
+    name = client = "netperfmeter"
+    programs = ("netperfmeter",)
 
     def require(self) -> None:
         """Raises HostLacks without the program, or without SCTP in the kernel."""
-        programs.find(self.name)
+        super().require()
         try:
             socket.socket(socket.AF_INET, socket.SOCK_STREAM, _IPPROTO_SCTP).close()
         except OSError:
@@ -64,95 +56,29 @@ class Netperfmeter:
                 next_step="try 'modprobe sctp', or use generator netjoule-traffic",
             ) from None
 
-    async def version(self) -> str:
-        """It does not tell one."""
-        self.require()
-        return "unknown"
-
-    async def serve(self, ends: Endpoints) -> None:
-        """Nothing to start: each flow brings its own passive side."""
-        return
-
-    async def open(self, spec: FlowSpec, ends: Endpoints) -> _Flow:
-        """Start the passive side and wait until it listens."""
+    async def open(self, spec: FlowSpec, ends: Endpoints) -> OneShotFlow:
+        """Start the passive side, whose output nobody reads, and wait until it listens."""
         port = ends.server_port + _PORT_OFFSET
-        argv = [programs.find(self.name), str(port), "-control-over-tcp"]
-        passive = await ends.server.start(argv, name="netperfmeter (passive)")
-        drain = asyncio.ensure_future(_drained(passive))
-        try:
-            await listening(ends.server, port + 1, what="netperfmeter")
-        except BaseException as error:
-            await _ended(drain)
-            await passive.stop()
-            if isinstance(error, RunFailed) and passive.said():
-                raise RunFailed(f"{error.what}: {passive.said()}", code=error.code) from error
-            raise
-        return _Flow(self._clock, spec, ends, passive, drain)
+        argv = ["sh", "-c", 'exec "$0" "$@" >/dev/null', self.program(), str(port), "-control-over-tcp"]
+        passive = await listening(ends.server, argv, port + 1, name="netperfmeter (passive)")
+        return OneShotFlow(self, spec, ends, passive)
 
+    def arguments(self, spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:
+        """Of the active side."""
+        return flow_arguments(spec, ends, folder)
 
-class _Flow:
-    holds = False
+    def longest_s(self, spec: FlowSpec) -> float:
+        """After which the active side hangs."""
+        return whole_seconds(spec) + GRACE_S
 
-    def __init__(
-        self,
-        clock: Clock,
-        spec: FlowSpec,
-        ends: Endpoints,
-        passive: Process,
-        drain: asyncio.Future[None],
-    ) -> None:
-        self._clock = clock
-        self._spec = spec
-        self._ends = ends
-        self._passive: Process | None = passive
-        self._active: Process | None = None
-        self._drain = drain
-        self._folder = Path(tempfile.mkdtemp(prefix="netjoule-netperfmeter-"))
-        self._before = (0, 0)
-
-    async def go(self) -> None:
-        argv = [programs.find(Netperfmeter.name), *flow_arguments(self._spec, self._ends, self._folder)]
-        self._before = wall_and_monotonic_ns(self._clock)
-        self._active = await self._ends.client.start(argv, name="netperfmeter")
-
-    async def report(self) -> dict[str, Any]:
-        assert self._active is not None
-        said = await to_the_end(self._active, whole_seconds(self._spec) + GRACE_S)
-        code = await self._active.wait()
-        if code != 0:
-            words = _refusal(said) or self._active.said() or "without an error message"
-            raise RunFailed(f"netperfmeter {how_it_ended(code)}: {words}", code="generator_failed")
-        clocks = Clocks.between(self._before, wall_and_monotonic_ns(self._clock))
-        files = await asyncio.to_thread(_files, self._folder)
-        return await asyncio.to_thread(
-            as_report,
-            self._spec,
-            files,
-            clocks,
-            hosts={"client": self._ends.client.name, "server": self._ends.server.name},
-            boot_id=boot_id(),
-        )
-
-    async def end(self) -> None:
-        processes, self._active, self._passive = (self._active, self._passive), None, None
-        await _ended(self._drain)
-        for process in processes:
-            if process is not None:
-                await process.stop(grace_s=1.0)
-        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
-
-
-async def _drained(process: Process) -> None:
-    """Read on, so that a full pipe does not stop it."""
-    while await process.next_line():
-        pass
-
-
-async def _ended(drain: asyncio.Future[None]) -> None:
-    """End a reader before its process is stopped, which reads the rest itself."""
-    drain.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await drain
+    async def report_of(self, flow: OneShotFlow, said: str) -> dict[str, Any]:
+        """The report of a flow by the files of both sides. Raises RunFailed when there are none."""
+        if flow.status != 0:
+            words = _refusal(said) or flow.process.said() or "without an error message"
+            raise RunFailed(f"netperfmeter {how_it_ended(flow.status)}: {words}", code="generator_failed")
+        clocks = Clocks.between(flow.before, flow.after)
+        files = await asyncio.to_thread(_files, flow.folder)
+        return await asyncio.to_thread(as_report, flow.spec, files, clocks, **flow.places)
 
 
 def whole_seconds(spec: FlowSpec) -> int:
