@@ -91,7 +91,7 @@ def test_a_start_that_fails_half_way_tells_its_own_reason(tmp_path: Path) -> Non
         with new_campaign(tmp_path / "c") as campaign:
             async with AsyncExitStack() as stack:
                 bed = EmulatedTestbed(campaign, Session(1, "b", START_NS, 0.0), tmp_path, stack)
-                bed._supervisor.watch(await bed._start("link_stopped", "cat", "-"), "link_stopped")
+                bed.watch(await bed._start("cat", "-"), "link_stopped")
                 await asyncio.sleep(0)  # the watch reads
                 raise HostLacks("no meters")
 
@@ -133,7 +133,7 @@ def test_a_dead_link_is_named_before_what_it_took_along(tmp_path: Path) -> None:
             bed = EmulatedTestbed(campaign, Session(1, "b", START_NS, 0.0), tmp_path, AsyncExitStack())
             link: asyncio.Task[RunFailed] = asyncio.ensure_future(_dies("link_stopped", after_ticks=20))
             device = asyncio.ensure_future(_dies("device_stopped", after_ticks=1))
-            bed._supervisor._watches = [link, device]
+            bed._watches = [link, device]
             return await bed.failed()
 
     assert asyncio.run(first_seen()).code == "link_stopped"

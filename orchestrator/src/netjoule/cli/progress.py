@@ -106,27 +106,17 @@ def ea_text(nodes: Sequence[Mapping[str, Any]]) -> str:
     the work where that is not in Mb.
     """
     node = next((one for one in nodes if one.get("ea_reason") != "took_no_part"), nodes[0])
-    if "ea_j_per_mbit" not in node:
-        return _energy_text(node)
-    ea, u95 = node.get("ea_j_per_mbit"), node.get("u95_ea_j_per_mbit")
-    if ea is None:
-        return str(node.get("ea_reason") or "no E_A").replace("_", " ")
+    is_ea = "ea_j_per_mbit" in node
+    named, unit = ("E_A ", "J/Mb") if is_ea else ("", f"J/{node.get('work_unit') or 'unit'}")
+    name = "ea_j_per_mbit" if is_ea else "energy_per_work_j"
+    energy, u95 = node.get(name), node.get(f"u95_{name}")
     grade, source = node.get("grade"), node.get("power_source")
-    if grade == "below_resolution" and u95 is not None:
-        return f"E_A under {ea + u95:.2g} J/Mb, below resolution ({source})"
-    width = f" ±{u95:.2g}" if u95 is not None else ""
-    return f"E_A {ea:.3g}{width} J/Mb ({source}{f', grade {grade}' if grade else ''})"
-
-
-def _energy_text(node: Mapping[str, Any]) -> str:
-    """The same of energy per unit of work."""
-    energy, u95 = node.get("energy_per_work_j"), node.get("u95_energy_per_work_j")
-    limit, source = node.get("upper_limit_energy_per_work_j"), node.get("power_source")
-    unit = f"J/{node.get('work_unit') or 'unit'}"
+    limit = None if is_ea else node.get("upper_limit_energy_per_work_j")
+    if is_ea and grade == "below_resolution" and energy is not None and u95 is not None:
+        limit = energy + u95
     if limit is not None:
-        return f"under {limit:.2g} {unit}, below resolution ({source})"
+        return f"{named}under {limit:.2g} {unit}, below resolution ({source})"
     if energy is None:
-        return str(node.get("ea_reason") or "no energy").replace("_", " ")
+        return str(node.get("ea_reason") or ("no E_A" if is_ea else "no energy")).replace("_", " ")
     width = f" ±{u95:.2g}" if u95 is not None else ""
-    grade = node.get("grade")
-    return f"{energy:.3g}{width} {unit} ({source}{f', grade {grade}' if grade else ''})"
+    return f"{named}{energy:.3g}{width} {unit} ({source}{f', grade {grade}' if grade else ''})"

@@ -159,7 +159,7 @@ def require_few_runs(workload: Workload) -> None:
 
 def next_mini_block(rows: Sequence[PlanRow]) -> MiniBlock | None:
     """The first mini-block attempt that still has runs to do; None when the plan is done."""
-    for group in _groups(rows):
+    for group in groups(rows):
         missing = tuple(r for r in group if r.status not in FINAL)
         if missing:
             first = group[0]
@@ -206,7 +206,7 @@ def with_repeats(rows: Sequence[PlanRow], seed: int, max_attempts: int) -> tuple
     # One of an older attempt may have been run again, for what it had lost.
     out = superseded(rows)
     sizes = Counter((row.mini_block, row.attempt) for row in rows)
-    for group in _groups(last_attempts(rows)):
+    for group in groups(last_attempts(rows)):
         first = group[0]
         if len(group) < sizes[first.mini_block, first.attempt - 1]:  # a crash cut the repeat's rows
             older = [r for r in rows if (r.mini_block, r.attempt) == (first.mini_block, first.attempt - 1)]
@@ -273,7 +273,7 @@ def _first_attempt(workload: Workload, seed: int, block: int, mini_block: int, c
     ]
 
 
-def _groups(rows: Iterable[PlanRow]) -> list[tuple[PlanRow, ...]]:
+def groups(rows: Iterable[PlanRow]) -> list[tuple[PlanRow, ...]]:
     """Rows by mini-block attempt, in the order in which each first appears."""
     groups: dict[tuple[int, int], list[PlanRow]] = {}
     for row in rows:

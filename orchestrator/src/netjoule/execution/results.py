@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from netjoule.core import files
 from netjoule.core.reason import Reason, first_invalidating
-from netjoule.design.run_table import FINAL, PlanRow
+from netjoule.design.run_table import FINAL, PlanRow, groups
 from netjoule.execution.active_run import Compute
 from netjoule.execution.controls import write_controls
 from netjoule.execution.progress import Kind
@@ -65,24 +65,17 @@ class Results:
 
     async def compute_leftovers(self) -> None:
         """Compute what an earlier session finished without coming to its results."""
-        for rows in self._groups():
+        for rows in groups(self.campaign.rows()):
             done = [r for r in rows if r.status == "valid"]
             if done and all(r.status in FINAL for r in rows) and any(self._unknown(r) for r in done):
                 await self._compute_group(rows)
 
     async def recompute(self) -> None:
         """Give every result the lags that are known now; whether a run counts may change with them."""
-        for rows in self._groups():
+        for rows in groups(self.campaign.rows()):
             known = [r for r in rows if r.status in FINAL and self._result_path(r).exists()]
             if known:
                 await self._compute_group(known)
-
-    def _groups(self) -> list[list[PlanRow]]:
-        """Rows of the plan by mini-block and attempt."""
-        groups: dict[tuple[int, int], list[PlanRow]] = {}
-        for row in self.campaign.rows():
-            groups.setdefault((row.mini_block, row.attempt), []).append(row)
-        return list(groups.values())
 
     def _unknown(self, row: PlanRow) -> bool:
         """Whether the plan calls a run done that has no result, or an invalid one."""

@@ -231,16 +231,14 @@ def _expansion(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iter
 
 def _repeats(file: str, rows: list[PlanRow]) -> Iterator[Defect]:
     """An attempt repeats a mini-block that had an invalid run, with the same cell and arms."""
-    groups: dict[tuple[int, int], list[PlanRow]] = {}
-    for row in rows:
-        groups.setdefault((row.mini_block, row.attempt), []).append(row)
+    groups = {(group[0].mini_block, group[0].attempt): group for group in run_table.groups(rows)}
     for (mini_block, attempt), group in groups.items():
         place = f"mini-block {mini_block}, attempt {attempt}"
         if len({(r.block, r.cell) for r in group}) > 1:
             yield Defect(file, place, "its runs have different blocks or cells")
         if attempt == 1:
             continue
-        older = groups.get((mini_block, attempt - 1), [])
+        older = groups.get((mini_block, attempt - 1), ())
         if all(r.status != "invalid" for r in older):
             yield Defect(file, place, "it repeats an attempt that has no invalid run")
         if {r.arm for r in older} != {r.arm for r in group}:

@@ -25,8 +25,7 @@ from netjoule.core.errors import HostLacks, NetjouleError, RunFailed
 from netjoule.core.programs import HOST_PYTHON
 from netjoule.hosts.ssh import keeper
 from netjoule.hosts.ssh.errors import CONNECTION_ERRORS, HostInUse, sentence
-from netjoule.hosts.ssh.line import GIVE_UP_S, KeeperGone, Line
-from netjoule.hosts.ssh.process import RemoteProcess
+from netjoule.hosts.ssh.line import GIVE_UP_S, Channel, KeeperGone, Line, RemoteProcess
 from netjoule.hosts.ssh_settings import SshSettings
 
 CONNECT_TIMEOUT_S = 15.0
@@ -307,7 +306,7 @@ class SshHost:
             )
         return RunFailed(f"its keeper does not start: {said}", where=f"host {self.name}")
 
-    async def _attach(self) -> _SshChannel:
+    async def _attach(self) -> Channel:
         """Attach to the keeper. Raises KeeperGone when the host has none, else NetjouleError."""
         words = shlex.join([*self._sudo, *HOST_PYTHON, self._script, "attach", str(self._keeper)])
         done = await self._run(f"test -S {shlex.quote(str(self._keeper / 'socket'))}", b"")
@@ -320,38 +319,13 @@ class SshHost:
         except CONNECTION_ERRORS as error:
             self._forget()
             raise sentence(self.settings, error) from error
-        return _SshChannel(process, self._forget)
+        return Channel(process, self._forget)
 
     def _forget(self) -> None:
         """The connection is not trusted any more: the next attachment makes a new one."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
             connection.abort()
-
-
-class _SshChannel:
-    """Standard input and output of an attached keeper."""
-
-    def __init__(self, process: asyncssh.SSHClientProcess[bytes], forget: Callable[[], None]) -> None:
-        self._process = process
-        self._forget = forget
-
-    async def read(self) -> bytes:
-        """Some bytes; empty at the end. Raises OSError when the connection breaks."""
-        try:
-            return await self._process.stdout.read(65536)
-        except asyncssh.Error as error:
-            raise OSError(str(error)) from error
-
-    def write(self, data: bytes) -> None:
-        """Send bytes; nothing happens when the connection has gone."""
-        with contextlib.suppress(OSError, asyncssh.Error):
-            self._process.stdin.write(data)
-
-    async def close(self) -> None:
-        """Hang up."""
-        self._process.close()
-        self._forget()
 
 
 def _holder(said: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import tempfile
 import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from netjoule.hosts.host import LocalHost, LocalProcess, NetnsHost
 from netjoule.radio import LinkStatsReader, RadioReader
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
-from netjoule.testbeds.base import MeterPlace, Remark
+from netjoule.testbeds.base import MeterPlace
 from netjoule.testbeds.emulated.config import (
     Spot,
     clients,
@@ -49,7 +49,7 @@ from netjoule.testbeds.emulated.config import (
     meter_config,
     wired,
 )
-from netjoule.testbeds.supervision import Supervisor, all_or_none, cancelled
+from netjoule.testbeds.supervision import Supervised, all_or_none, cancelled
 from netjoule.topology.hosts import WIRED_ROLES
 from netjoule.topology.paths import path_elements, path_host
 from netjoule.topology.topology import Meter
@@ -93,21 +93,15 @@ class _Pipeline:
         return str(self.model["form"]) if self.model else None
 
 
-@dataclass
-class EmulatedTestbed:
+class EmulatedTestbed(Supervised):
     """The running testbed; made by `open_emulated`."""
 
-    campaign: Campaign
-    session: Session
-    folder: Path
-    stack: AsyncExitStack
-    power_grain_s: float = LINK_INTERVAL_S
-    passports: Sequence[dict[str, Any]] = ()
-    versions: dict[str, str | None] = field(default_factory=dict)
+    power_grain_s = LINK_INTERVAL_S
+    cause_timeout_s = CAUSE_TIMEOUT_S  # what reads the link dies of its death
 
-    def __post_init__(self) -> None:
-        self._supervisor = Supervisor(self.stack)
-        self.topology = self.campaign.topology
+    def __init__(self, campaign: Campaign, session: Session, folder: Path, stack: AsyncExitStack) -> None:
+        """Nothing is up yet."""
+        super().__init__(campaign, session, folder, stack)
         self._wired_spots, self._client_spots = wired(self.topology), clients(self.topology)
         self._spots = (*self._client_spots, *self._wired_spots)
         self.hosts = {spot.host: NetnsHost(spot.host, spot.netns_file) for spot in self._spots}
@@ -138,14 +132,6 @@ class EmulatedTestbed:
             for spot in self._client_spots
         ]
 
-    async def failed(self) -> RunFailed:
-        """Wait until a part ends that must not; the error carries the reason code."""
-        return await self._supervisor.failed(CAUSE_TIMEOUT_S)  # what reads the link dies of its death
-
-    def take_remarks(self) -> Sequence[Remark]:
-        """What the meters' logger said since the last call."""
-        return self._supervisor.take_remarks()
-
     async def apply(self, condition: Condition) -> Mapping[str, Any]:
         """Set the paths of the running link. Raises RunFailed when it does not answer that it did."""
         return {factor: await self._set_path(factor, value) for factor, value in condition.testbed.items()}
@@ -162,12 +148,6 @@ class EmulatedTestbed:
         if said.get("event") != "path":
             raise RunFailed(f"netjoule-link did not set {factor}: {said['message']}", code="not_in_force")
         return {"elements": said["elements"]}
-
-    async def collect(self) -> None:
-        """Nothing to fetch: all files are written here."""
-
-    async def returned(self) -> None:
-        """Nothing to wait for: what has died here does not come back by itself."""
 
     async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         """All hosts share the controller's kernel and so its clock."""
@@ -209,12 +189,10 @@ class EmulatedTestbed:
     async def _start_link(self) -> None:
         config = self.folder / "link.json"
         config.write_text(json.dumps(link_config(self.topology, self.stats_socket)), encoding="utf-8")
-        self._link = link = await self._start(
-            "link_stopped", programs.find("netjoule-link"), "run", "--config", str(config)
-        )
+        self._link = link = await self._start(programs.find("netjoule-link"), "run", "--config", str(config))
         ready = await link.expect("ready", READY_TIMEOUT_S)
         self.versions["netjoule-link"] = ready.get("version")
-        self._supervisor.watch(link, "link_stopped", self._note_link)
+        self.watch(link, "link_stopped", self._note_link)
 
     def _note_link(self, line: bytes) -> None:
         said = json.loads(line)
@@ -230,14 +208,14 @@ class EmulatedTestbed:
         read_fd, write_fd = os.pipe()
         try:
             program = programs.find("netjoule-meters")
-            instrument = await self._start("meter_stopped", program, *arguments, stdin_fd=read_fd)
-            device = await self._start("device_stopped", *self._device_arguments(meter), stdout_fd=write_fd)
+            instrument = await self._start(program, *arguments, stdin_fd=read_fd)
+            device = await self._start(*self._device_arguments(meter), stdout_fd=write_fd)
         finally:
             os.close(read_fd)
             os.close(write_fd)
         ready = await instrument.expect("ready", READY_TIMEOUT_S)
-        self._supervisor.watch(device, "device_stopped")
-        self._supervisor.watch(instrument, "meter_stopped")
+        self.watch(device, "device_stopped")
+        self.watch(instrument, "meter_stopped")
         return _Pipeline(meter, device, instrument, str(ready["resource"]), await self._device_model(meter))
 
     def _device_arguments(self, meter: Meter) -> list[str]:
@@ -267,8 +245,7 @@ class EmulatedTestbed:
                 await asyncio.to_thread(request_fault, fault_socket(self._port_of(meter)), request)
             except MeterError as error:
                 detail += f" was refused: {error}"
-            now_s = self.session.t_s(clock.monotonic_ns())
-            self._supervisor.remarks.append(Remark(now_s, "orchestrator", "fault_asked", detail))
+            self.remark(detail, "fault_asked")
 
     async def _device_model(self, meter: Meter) -> dict[str, Any] | None:
         """A meter's power model as the model's program tells it; None when it says nothing."""
@@ -293,13 +270,10 @@ class EmulatedTestbed:
         config = self._write_meter_config()
         argv = [programs.find("netjoule-meters"), "log", "--config", str(config)]
         argv += ["--out", str(self.campaign.path), f"--origin-ns={self.session.origin_ns}"]
-        logger = await self._start("meter_stopped", *argv)
-        ready = await logger.expect("ready", READY_TIMEOUT_S)
-        self.passports = list(ready["passports"])
-        self._supervisor.watch(logger, "meter_stopped", self._supervisor.note_meter)
+        await self.log_with(await self._start(*argv))
 
     async def _start(
-        self, code: str, *argv: str, stdin_fd: int | None = None, stdout_fd: int | None = None
+        self, *argv: str, stdin_fd: int | None = None, stdout_fd: int | None = None
     ) -> LocalProcess:
         verb = [] if argv[1].startswith("-") else [argv[1]]
         name = " ".join([Path(argv[0]).name, *verb])

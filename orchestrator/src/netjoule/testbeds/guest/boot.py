@@ -7,10 +7,8 @@ clean up. QEMU gets a death signal for the end of this process, so that kill -9 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import selectors
-import signal
 import socket
 import subprocess
 import time
@@ -32,7 +30,6 @@ _BUSYBOX = "busybox"
 _PORTS = ("console", "control", "out", "err")
 _CONSOLE_KEPT_BYTES = 8192
 _READ_BYTES = 65536
-_PR_SET_PDEATHSIG = 1
 _PORTS_OF_OUTPUT = ("out", "err")
 _FAILURE_WORDS = ("netjoule-guest:", "Kernel panic", "Out of memory")
 
@@ -165,13 +162,7 @@ def _unnamed_file(content: bytes) -> int:
 
 
 def _start(command: list[str], fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
-    parent = os.getpid()
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def die_with_parent() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
+    from netjoule.hosts.ssh.keeper import end_with_parent  # here: its folder loads all of SSH
 
     return subprocess.Popen(
         command,
@@ -181,7 +172,7 @@ def _start(command: list[str], fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
         pass_fds=fds,
         # A Ctrl-C is for us; we end the machine ourselves.
         start_new_session=True,
-        preexec_fn=die_with_parent,  # noqa: PLW1509  # this process has no other threads
+        preexec_fn=end_with_parent(),  # noqa: PLW1509  # this process has no other threads
     )
 
 
@@ -196,14 +187,10 @@ class _Watch:
         started_s: float,
         stop: int | None = None,
     ) -> None:
-        self._streams = streams
-        self._limits = limits
-        self._started_s = started_s
-        self._console = b""
-        self._control = b""
-        self._problem = b""
+        self._streams, self._limits, self._started_s = streams, limits, started_s
+        self._console = self._control = self._problem = b""
         self._ready_s: float | None = None
-        self._ended_s = 0.0
+        self._ended_s: float | None = None
         self._release = ""
         self._code: int | None = None
         self._selector = selectors.DefaultSelector()
@@ -219,21 +206,19 @@ class _Watch:
         os.set_blocking(process.stderr.fileno(), False)
         self._selector.register(process.stderr, selectors.EVENT_READ, "qemu")
         with self._selector, process.stderr:
-            while self._code is None or not all(stream.ended for stream in self._streams.values()):
-                if self._stopped:
-                    return self._outcome_of_stop()
+            while not self._stopped and not (
+                self._code is not None and all(stream.ended for stream in self._streams.values())
+            ):
                 for key, _ in self._selector.select(self._left_s()):
                     self._take(str(key.data), key)
                 if not self._selector.get_map():
                     raise self._ended(process.wait())
-        assert self._ready_s is not None
-        boot_s, command_s = self._ready_s - self._started_s, self._ended_s - self._ready_s
-        return Outcome(self._code, boot_s, command_s, self._release)
-
-    def _outcome_of_stop(self) -> Outcome:
+        # One that was told to stop may not have come to its command, or to the end of it.
         now_s = time.monotonic()
-        ready_s = self._ready_s if self._ready_s is not None else now_s
-        return Outcome(0, ready_s - self._started_s, now_s - ready_s, self._release)
+        ready_s = now_s if self._ready_s is None else self._ready_s
+        ended_s = now_s if self._ended_s is None or self._stopped else self._ended_s
+        code = 0 if self._code is None or self._stopped else self._code
+        return Outcome(code, ready_s - self._started_s, ended_s - ready_s, self._release)
 
     def _left_s(self) -> float | None:
         """Time until the next limit.

@@ -24,7 +24,6 @@ from netjoule.testbeds.base import MeterPlace
 from netjoule.testbeds.emulated.config import meter_config
 from netjoule.topology.topology import Meter
 
-READY_TIMEOUT_S = 60.0
 _NAME = "netjoule-meters log"
 
 

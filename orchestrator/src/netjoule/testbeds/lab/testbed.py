@@ -22,21 +22,21 @@ from typing import Any
 from netjoule.core import programs
 from netjoule.core.clock import SystemClock
 from netjoule.core.errors import RunFailed
-from netjoule.hosts.host import LocalHost, Process
+from netjoule.hosts.host import LocalHost
 from netjoule.hosts.ssh import SshHost
 from netjoule.radio import AgentReader, RadioReader, agent_options
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
-from netjoule.testbeds.base import MeterPlace, Remark
+from netjoule.testbeds.base import MeterPlace
 from netjoule.testbeds.lab import binaries
 from netjoule.testbeds.lab.clocks import HostClock
 from netjoule.testbeds.lab.control_network import control_number, needed_hosts, require_control_off_the_radio
 from netjoule.testbeds.lab.host_facts import host_record, joined
 from netjoule.testbeds.lab.host_locks import campaign_owner
-from netjoule.testbeds.lab.meters import READY_TIMEOUT_S, ControllerLogger, HostLogger
-from netjoule.testbeds.supervision import Supervisor, all_or_none
+from netjoule.testbeds.lab.meters import ControllerLogger, HostLogger
+from netjoule.testbeds.supervision import LOGGER_READY_TIMEOUT_S, Supervised, all_or_none
 from netjoule.topology.topology import Meter
-from netjoule.workload.load import Condition, Load, Place
+from netjoule.workload.load import Load, Place
 
 COLLECT_TIMEOUT_S = 60.0
 
@@ -57,7 +57,7 @@ async def open_lab(campaign: Campaign, session: Session, load: Load) -> AsyncIte
         yield testbed
 
 
-class LabTestbed:
+class LabTestbed(Supervised):
     """The running testbed; made by `open_lab`."""
 
     power_grain_s = 0.0
@@ -66,12 +66,8 @@ class LabTestbed:
         self, campaign: Campaign, session: Session, load: Load, folder: Path, stack: AsyncExitStack
     ) -> None:
         """`folder`: for files of this session; what is started is stopped when `stack` unwinds."""
-        self.campaign, self.session = campaign, session
-        self.topology = campaign.topology
-        self.passports: Sequence[dict[str, Any]] = ()
-        self.versions: dict[str, str | None] = {}
-        self._load, self._folder, self._stack = load, folder, stack
-        self._supervisor = Supervisor(stack)
+        super().__init__(campaign, session, folder, stack)
+        self._load = load
         needed = needed_hosts(self.topology, load.hosts)
         self._hosts = {name: self._host(name) for name in needed}
         self._clocks = {name: HostClock(host, session.origin_ns) for name, host in self._hosts.items()}
@@ -82,7 +78,7 @@ class LabTestbed:
     def _host(self, name: str) -> SshHost:
         campaign = self.campaign
         owner = campaign_owner(campaign.path, campaign.created, campaign.seed)
-        return SshHost(self.topology.host(name).ssh, owner, self._note)
+        return SshHost(self.topology.host(name).ssh, owner, self.remark)
 
     # -- what the runner uses --------------------------------------------------------------------
 
@@ -116,14 +112,6 @@ class LabTestbed:
             for name, argv in self._agents.items()
         ]
 
-    async def failed(self) -> RunFailed:
-        """Wait until a part ends that must not; the error carries the reason code."""
-        return await self._supervisor.failed()
-
-    def take_remarks(self) -> Sequence[Remark]:
-        """What hosts and loggers said since the last call."""
-        return self._supervisor.take_remarks()
-
     async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         """Every host's clock, measured now."""
         return await all_or_none([clock.look(t_s) for clock in self._clocks.values()])
@@ -132,10 +120,6 @@ class LabTestbed:
         """Fetch what other hosts have logged."""
         for logger in self._loggers:
             await logger.fetch()
-
-    async def apply(self, _condition: Condition) -> Mapping[str, Any]:
-        """Nothing: by factors.json no factor is set on real hosts."""
-        return {}
 
     async def returned(self) -> None:
         """Return when all hosts are in reach. Raises RunFailed when one is given up."""
@@ -147,12 +131,12 @@ class LabTestbed:
         """Connect, check and start every part; each is stopped in reverse when the stack unwinds."""
         for host in self._hosts.values():
             await host.connect()
-            self._stack.push_async_callback(host.close)
-            self._supervisor.watch_for(host.given_up())
+            self.stack.push_async_callback(host.close)
+            self.watch_for(host.given_up())
         await self._check_control()
         await self._note_records()
         await self._provide_programs()
-        await self.clock_rows(self._now_s())
+        await self.clock_rows(self.session.t_s(SystemClock().monotonic_ns()))
         await self._provide_agents()
 
     async def meter_places(self) -> Sequence[MeterPlace]:
@@ -176,7 +160,7 @@ class LabTestbed:
             found = await all_or_none([binaries.provide(host, version) for host in ends])
             for host, words in zip(ends, found, strict=True):
                 self.versions[f"{binaries.PROGRAM} on {host.name}"] = words
-                self._note(f"host {host.name} runs {binaries.PROGRAM} {words}", event="program")
+                self.remark(f"host {host.name} runs {binaries.PROGRAM} {words}", event="program")
         for host in ends:
             await self._load.require_on(host)
 
@@ -189,7 +173,7 @@ class LabTestbed:
         if entries:
             self.campaign.set_lab_hosts(entries)
         for change in changes:
-            self._note(change, event="host_changed")
+            self.remark(change, event="host_changed")
 
     async def _provide_agents(self) -> None:
         from netjoule_radio.bundle import agent_zipapp
@@ -204,10 +188,12 @@ class LabTestbed:
     async def start_meters(self) -> None:
         """One logger per host with meters, the controller included."""
         self.topology = self.campaign.topology
-        self._stack.push_async_callback(self._collect_rest)  # when the loggers have ended
+        self.stack.push_async_callback(self._collect_rest)  # when the loggers have ended
         for host, logger in self._new_loggers():
             server = await self._clock_server(host) if host is not None else ""
-            await self._ready(await logger.start(server))
+            process = await logger.start(server)
+            self.stack.push_async_callback(process.stop)
+            await self.log_with(process)
             self._loggers.append(logger)
 
     def _new_loggers(self) -> list[tuple[str | None, ControllerLogger | HostLogger]]:
@@ -219,14 +205,8 @@ class LabTestbed:
 
     def _logger(self, host: str | None, meters: list[Meter]) -> ControllerLogger | HostLogger:
         if host is None:
-            return ControllerLogger(self.campaign, self.session, meters, self._folder)
+            return ControllerLogger(self.campaign, self.session, meters, self.folder)
         return HostLogger(self.campaign, self.session, meters, self._hosts[host])
-
-    async def _ready(self, logger: Process) -> None:
-        self._stack.push_async_callback(logger.stop)
-        ready = await logger.expect("ready", READY_TIMEOUT_S)
-        self.passports = [*self.passports, *ready["passports"]]
-        self._supervisor.watch(logger, "meter_stopped", self._supervisor.note_meter)
 
     async def _clock_server(self, name: str) -> str:
         """HOST:PORT where that host can ask for the controller's clock."""
@@ -234,9 +214,9 @@ class LabTestbed:
         listen = f"[{address}]:0" if ":" in address else f"{address}:0"
         argv = [programs.find("netjoule-meters"), "clock", "serve", "--listen", listen]
         process = await LocalHost("controller").start(argv, name="netjoule-meters clock serve")
-        self._stack.push_async_callback(process.stop)
-        ready = await process.expect("ready", READY_TIMEOUT_S)
-        self._supervisor.watch(process, "clock_unsure")
+        self.stack.push_async_callback(process.stop)
+        ready = await process.expect("ready", LOGGER_READY_TIMEOUT_S)
+        self.watch(process, "clock_unsure")
         return listen.removesuffix(":0") + f":{ready['port']}"
 
     async def _collect_rest(self) -> None:
@@ -246,9 +226,3 @@ class LabTestbed:
                 for logger in self._loggers:
                     await logger.fetch()
                     await logger.forget()
-
-    def _note(self, sentence: str, *, event: str = "host") -> None:
-        self._supervisor.remarks.append(Remark(self._now_s(), "orchestrator", event, sentence))
-
-    def _now_s(self) -> float:
-        return self.session.t_s(SystemClock().monotonic_ns())
