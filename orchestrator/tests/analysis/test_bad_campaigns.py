@@ -19,7 +19,7 @@ from netjoule.analysis.excluded_runs import exclusion_line
 from netjoule.cli.app import run_command
 from netjoule.design.run_table import with_repeats
 from netjoule.hosts import sandbox
-from netjoule.store.planfile import Owner, append_status, read_plan, write_plan
+from netjoule.store.planfile import append_status, read_plan, write_plan
 
 READERS = ["check", "analyse", "report", "publish"]
 
@@ -96,7 +96,7 @@ def test_a_run_that_was_repeated_is_no_loss(campaign_dir):
     again = with_repeats([replace(row, status="invalid") for row in rows], 1, 2)
     write_plan(campaign_dir, again)
     settled = [replace(row, status="valid") if row.attempt == 2 else row for row in again]
-    append_status(campaign_dir, settled, Owner(1, 1), datetime.now(UTC))
+    append_status(campaign_dir, settled, 1, datetime.now(UTC))
     counting_out(*(row.run_id for row in rows))("analyse", campaign_dir, None)
     assert exclusion_line(campaign_dir) == ""
     counting_out(*(row.run_id for row in again))("analyse", campaign_dir, None)

@@ -24,7 +24,7 @@ from netjoule.core.console import Output
 from netjoule.core.tables import Table
 from netjoule.design.run_table import PlanRow
 from netjoule.loads.flow.energy_table import fairness_line, outside_lines, summary_tables
-from netjoule.store.planfile import Owner, append_status, write_plan
+from netjoule.store.planfile import append_status, write_plan
 from netjoule.workload.cell import Cell
 from netjoule_contracts import transports
 
@@ -76,7 +76,7 @@ def planned(run_id: str, mini_block: int, cell: Cell) -> PlanRow:
 def write(campaign: Path, rows: Sequence[PlanRow]) -> None:
     """Its plan with the status of each run."""
     write_plan(campaign, rows)
-    append_status(campaign, rows, Owner(1, 1), datetime.now(UTC))
+    append_status(campaign, rows, 1, datetime.now(UTC))
 
 
 def warned(campaign: Path, *superseded: str) -> list[dict[str, Any]]:

@@ -23,14 +23,15 @@ from netjoule.loads.flow import limits
 from netjoule.loads.flow.flows import flows_of
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.base import Endpoints
-from netjoule.loads.flow.senders import FlowGroup, open_group
+from netjoule.loads.flow.load import FlowLoad
+from netjoule.loads.flow.session import FlowSession, open_flows
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.store.campaign import document_name
 from netjoule.topology.topology import Topology
 from netjoule.validation.check import check_campaign
 from netjoule.validation.run import check_run
 from netjoule.workload.cell import Cell
-from netjoule.workload.load import Condition
+from netjoule.workload.load import Condition, Place
 from netjoule.workload.workload import Workload
 
 PAIR: dict[str, Any] = {"transports": ["udp"], "offered_rate_mbps": [3], "beside": [{"transport": "tcp"}]}
@@ -228,7 +229,7 @@ def test_flows_that_do_not_all_open_are_all_ended() -> None:
     script = Script()
     flows = [spec("udp", flow=number, client="a") for number in (1, 2)]
     with pytest.raises(RunFailed, match=r"flow 2 \(udp up of a\): the server is busy"):
-        asyncio.run(open_group(_Refusing(script), flows, {"a": ENDS}))
+        asyncio.run(open_flows(_Refusing(script), flows, {"a": ENDS}))
     assert script.of("end") == ["r"]
 
 
@@ -254,7 +255,7 @@ def test_a_flow_that_does_not_end_keeps_no_other_from_it() -> None:
 
     async def ended() -> None:
         with pytest.raises(RunFailed, match="the host is gone"):
-            await FlowGroup(list(zip(asked, flows, strict=True))).end()
+            await FlowSession(list(zip(asked, flows, strict=True)), {}, {}, []).end()
         # Not at some later time: when end() has come back nothing of the run is left.
         assert script.of("end") == ["r"]
 
@@ -339,10 +340,11 @@ def test_check_finds_intervals_of_a_flow_that_is_not_there(tmp_path: Path) -> No
 
 
 def test_each_client_has_ends_of_its_own() -> None:
-    first, second = LocalHost("first"), LocalHost("second")
-    ends = Endpoints(first, LocalHost("server"), "10.0.0.1", "10.1.0.1", 5301, further_clients=(second,))
-    assert [one.client for one in ends.of_each_client()] == [first, second]
-    assert all(one.further_clients == () for one in ends.of_each_client())
+    first, second, server = LocalHost("first"), LocalHost("second"), LocalHost("server")
+    place = Place({"client": (first, second), "server": (server,)}, {"server": "10.1.0.1"})
+    ends = FlowLoad(workload(clients=2), runner_fakes.topology())._ends(place)
+    assert [one.client for one in ends] == [first, second]
+    assert [one.server for one in ends] == [server, server]
 
 
 def test_a_lab_with_two_clients_needs_both_hosts() -> None:

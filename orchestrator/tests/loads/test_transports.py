@@ -82,7 +82,7 @@ assert "frisbee" in ABILITIES["netjoule-traffic"].transports
 settings = FlowSettings.of(wanted)
 print(settings.options_of("frisbee"), list(TRANSPORTS.needed(settings)))
 print(transports.greatest_message("frisbee", 6, 1500, {}), transports.label("frisbee"))
-print(transports.is_congestion_controlled("frisbee"))
+print("frisbee" in transports.which("congestion_controlled"))
 print(FlowSettings.of(synthetic.workload(transports=["frisbee"], pacing="so_txtime")).paces[0].mode)
 """
 
@@ -109,15 +109,15 @@ def test_a_transport_that_is_added_to_the_contract_is_known_everywhere(tmp_path:
 
 
 def test_what_a_kernel_may_lack_is_host_dependent() -> None:
-    assert transports.host_dependent() == {"mptcp", "sctp", "dccp-kernel"}
+    assert transports.which("host_dependent") == {"mptcp", "sctp", "dccp-kernel"}
     assert transports.label("quic-datagram") == "QUIC datagram"
     assert transports.label("frisbee") == "frisbee"
 
 
 def test_a_transport_without_options_takes_none() -> None:
-    assert "null" not in transports.with_options()
+    assert "null" not in transports.which("options")
     offered = contracts.schema("workload_flow")["properties"]["transport_options"]["properties"]
-    assert set(offered) == transports.with_options()
+    assert set(offered) == transports.which("options")
 
 
 def test_the_seldom_options_are_for_the_command_line_only() -> None:

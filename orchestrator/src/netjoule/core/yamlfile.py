@@ -61,6 +61,14 @@ class Document:
         """The error for a field; raise it."""
         return UsageError(what, where=self.where(place), next_step=next_step)
 
+    def need(self, place: Sequence[str | int], field: str, next_step: str, why: str = "") -> None:
+        """Refuse a part of the document without a field; `why` it is needed, as a clause about it."""
+        part: Any = self.value
+        for step in place:
+            part = part[step]
+        if not part.get(field):
+            raise self.refuse(place, f"the field '{field}' is missing{why}", next_step)
+
 
 class _Loader(yaml.SafeLoader):
     """YAML as JSON knows it: a date stays text, numbers are finite, little nesting, and none of aliases.

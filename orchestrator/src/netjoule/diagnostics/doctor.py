@@ -112,7 +112,7 @@ def _other_generators(*, kernel_has_dccp: bool) -> Iterator[Finding]:
 
 def _kernel_transports() -> Iterator[Finding]:
     """Transports that need something of the kernel; DCCP's have findings of their own."""
-    wanted = sorted(transports.host_dependent() - set(_CARRIERS.values()))
+    wanted = sorted(transports.which("host_dependent") - set(_CARRIERS.values()))
     yield from _available("transports", {name: name for name in wanted}, TRANSPORTS.ask)
 
 

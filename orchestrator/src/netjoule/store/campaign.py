@@ -117,7 +117,7 @@ class Campaign(AbstractContextManager["Campaign"]):
             with file_errors("create", path / folder):
                 (path / folder).mkdir()
         planfile.write_plan(path, campaign._rows)
-        planfile.append_status(path, campaign._rows, planfile.Owner(session=0, token=0), created)
+        planfile.append_status(path, campaign._rows, 0, created)
         campaign._save_document()
         return campaign
 
@@ -247,10 +247,7 @@ class Campaign(AbstractContextManager["Campaign"]):
         self._writable()
         _require_continuable(self.path, self._document)
         changed = replace(self._by_id[run_id], status=status, reason=reason)
-        # Each session is an owner of its own.
-        number = len(self._document["sessions"])
-        owner = planfile.Owner(session=number, token=number)
-        planfile.append_status(self.path, [changed], owner, datetime.now(UTC))
+        planfile.append_status(self.path, [changed], len(self._document["sessions"]), datetime.now(UTC))
         self._set_rows([changed if row.run_id == run_id else row for row in self._rows])
 
     # -- sessions --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import netjoule_contracts as contracts
 from netjoule.core import files
@@ -22,20 +22,8 @@ PLAN = "plan.csv"
 STATUS = "status.csv"
 STOPPED = ("invalid", "interrupted")
 """Status and reason of a run that was begun and is planned again, under its own id."""
+_RIG = "rig1"
 _FIXED = ("run_id", "block", "mini_block", "order", "attempt", "load", "kind", "arm", "seed")
-
-
-class Owner(NamedTuple):
-    """Who writes the status of runs.
-
-    Attributes:
-        session: of the campaign; 0 before the first.
-        token: greater than that of every owner before.
-    """
-
-    session: int
-    token: int
-    rig: str = "rig1"
 
 
 def write_plan(campaign: Path, rows: Sequence[PlanRow]) -> None:
@@ -50,17 +38,20 @@ def append_plan(campaign: Path, rows: Sequence[PlanRow]) -> None:
     files.append_table(path, "plan", map(_cells, rows), factors=_factors(rows), flush=True)
 
 
-def append_status(campaign: Path, rows: Iterable[PlanRow], owner: Owner, now: datetime) -> None:
-    """Append the state of runs to status.csv, on disk when this returns; planned ones have no row."""
+def append_status(campaign: Path, rows: Iterable[PlanRow], session: int, now: datetime) -> None:
+    """Append the state of runs to status.csv, on disk when this returns; planned ones have no row.
+
+    Each session of the campaign is an owner of its own; 0 is who was before the first.
+    """
     t_utc = rfc3339(now)
     cells = [
         {
             "t_utc": t_utc,
             "run_id": row.run_id,
             "attempt": row.attempt,
-            "session": owner.session,
-            "rig": owner.rig,
-            "owner_token": owner.token,
+            "session": session,
+            "rig": _RIG,
+            "owner_token": session,
             "status": "valid" if row.status == "superseded" else row.status,
             "reason": row.reason,
         }

@@ -80,10 +80,8 @@ def _check_roles(document: Document) -> None:
     if document.value["kind"] == IMPORTED:
         return  # where its hosts were reached is not known
     for name, host in hosts.items():
-        if {"client", *WIRED_ROLES} & set(host["roles"]) and not host.get("test_addresses"):
-            raise document.refuse(
-                ("hosts", name), "the field 'test_addresses' is missing", "add ipv4 and ipv6"
-            )
+        if {"client", *WIRED_ROLES} & set(host["roles"]):
+            document.need(("hosts", name), "test_addresses", "add ipv4 and ipv6")
 
 
 def _check_link(document: Document) -> None:

@@ -85,12 +85,9 @@ def _check_ways_in(document: Document) -> None:
     """Each host has a control address (lab), and an sshd of its own."""
     reached: dict[tuple[str, int], str] = {}
     for name, host in document.value["hosts"].items():
-        if "control_address" not in host and document.value["kind"] == _LAB:
-            raise document.refuse(
-                ("hosts", name),
-                "the field 'control_address' is missing",
-                "add the host's name or address on the wired control network",
-            )
+        if document.value["kind"] == _LAB:
+            step = "add the host's name or address on the wired control network"
+            document.need(("hosts", name), "control_address", step)
         ssh = host.get("ssh", {})
         check_way_in(document, ("hosts", name, "control_address"), host.get("control_address"))
         check_way_in(document, ("hosts", name, "ssh", "address"), ssh.get("address"))
@@ -108,16 +105,11 @@ def _check_ways_in(document: Document) -> None:
 def _check_wifi(document: Document) -> None:
     wifi: dict[str, Any] = document.value["wifi"]
     for field, remedy in _NEEDED.items():
-        if field not in wifi:
-            raise document.refuse(("wifi",), f"the field '{field}' is missing", remedy)
+        document.need(("wifi",), field, remedy)
     if wifi["security"] == "open" and "passphrase" in wifi:
         raise document.refuse(("wifi", "passphrase"), "an open network has no passphrase", "leave it out")
-    if wifi["security"] != "open" and "passphrase" not in wifi:
-        raise document.refuse(
-            ("wifi",),
-            "the field 'passphrase' is missing",
-            "add one by reference, such as env:WIFI_PASSPHRASE",
-        )
+    if wifi["security"] != "open":
+        document.need(("wifi",), "passphrase", "add one by reference, such as env:WIFI_PASSPHRASE")
     _, faults = read_settings(wifi | {"passphrase": _STAND_IN})
     for fault in faults:
         field, _, sentence = fault.partition(": ")
@@ -129,11 +121,9 @@ def _check_radios(document: Document) -> None:
     for name, host in document.value["hosts"].items():
         place = ("hosts", name)
         roles = set(host["roles"])
-        if has_wifi and {"client", "access_point"} & roles and "radio" not in host:
+        if has_wifi and {"client", "access_point"} & roles:
             role = "client" if "client" in roles else "access_point"
-            raise document.refuse(
-                place, f"the field 'radio' is missing, which a {role} has", "add 'radio: {interface: wlan0}'"
-            )
+            document.need(place, "radio", "add 'radio: {interface: wlan0}'", f", which a {role} has")
         if "radio" in host and {"client", "access_point"} <= roles:
             raise document.refuse(
                 (*place, "roles"),
@@ -164,12 +154,8 @@ def _check_cables(document: Document) -> None:
             )
         if not bridging or "access_point" not in host["roles"]:
             continue
-        if not wired:
-            raise document.refuse(
-                place,
-                "the field 'wired' is missing, which forwarding: bridging joins with the radio",
-                "add 'wired: {interface: NAME}', or use forwarding: routing",
-            )
+        step = "add 'wired: {interface: NAME}', or use forwarding: routing"
+        document.need(place, "wired", step, ", which forwarding: bridging joins with the radio")
         if wired.get("addresses"):
             raise document.refuse(
                 (*place, "wired", "addresses"),

@@ -35,7 +35,7 @@ ABILITIES = {
     "netjoule-traffic": Ability(
         transports.names(),
         directions=frozenset({"up", "down", "both"}),
-        options=transports.with_options(),
+        options=transports.which("options"),
         paces=True,
         profiles=True,
         several=True,

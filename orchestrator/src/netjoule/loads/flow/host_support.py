@@ -161,7 +161,7 @@ def _carriers(settings: FlowSettings) -> dict[str, str]:
 def _of_kernel(settings: FlowSettings) -> dict[str, str]:
     """Transports that a kernel may lack; those whose carrier is asked for are left to that."""
     asked = _carriers(settings)
-    dependent = transports.host_dependent()
+    dependent = transports.which("host_dependent")
     return {name: name for name in settings.all_transports() if name in dependent and name not in asked}
 
 

@@ -13,9 +13,8 @@ from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.host_support import CARRIERS, TRANSPORTS
 from netjoule.loads.flow.report_defects import ReportDefects
 from netjoule.loads.flow.run_document import flow_parts
-from netjoule.loads.flow.senders import open_group
 from netjoule.loads.flow.servers import Servers
-from netjoule.loads.flow.session import FlowSession
+from netjoule.loads.flow.session import FlowSession, open_flows
 from netjoule.loads.flow.settings import FlowSettings, complete
 from netjoule.loads.flow.verdict import kept_by_none
 from netjoule.topology.topology import IMPORTED, Topology
@@ -180,15 +179,16 @@ class FlowLoad(Load):
         maker, version = await self._generator(generator_name)
         ends = self._ends(place)
         events = []
-        if await self._servers.ensure(maker, ends):
+        if await self._servers.ensure(maker, ends[0]):
             events.append(Event("server_restarted", "the server had ended", "generator_failed"))
         names = self._topology.hosts_with("client")
-        of_clients = dict(zip(names, ends.of_each_client(), strict=False))
-        group = await open_group(maker, flows, of_clients)
-        holds = "holds its sockets" if group.holds else "has no process while idle"
-        events.append(Event("sender_ready", f"the sender {holds}"))
+        of_clients = dict(zip(names, ends, strict=False))
+        ready = await open_flows(maker, flows, of_clients)
         hosts = {name: one.client.name for name, one in of_clients.items()}
-        return FlowSession(group, hosts, {generator_name: version}, events)
+        session = FlowSession(ready, hosts, {generator_name: version}, events)
+        holds = "holds its sockets" if session.holds else "has no process while idle"
+        events.append(Event("sender_ready", f"the sender {holds}"))
+        return session
 
     async def _generator(self, name: str) -> tuple[Generator, str]:
         if name not in self._generators:
@@ -196,23 +196,24 @@ class FlowLoad(Load):
             self._generators[name] = (made, await made.version())
         return self._generators[name]
 
-    def _ends(self, place: Place) -> Endpoints:
-        """Both ends of the campaign's flows."""
+    def _ends(self, place: Place) -> list[Endpoints]:
+        """Both ends of the flows of each client."""
         settings, topology = self._settings, self._topology
         family = "ipv6" if settings.ip_version == 6 else "ipv4"
-        client, *further = place.hosts("client", settings.clients)
         (server,) = place.hosts("server", 1)
-        return Endpoints(
-            client=client,
-            server=server,
-            server_test_address=topology.test_address(topology.host_with("server"), family),
-            server_control_address=place.control_addresses[server.name],
-            server_port=SERVER_PORT,
-            traffic_secret=topology.traffic_secret,
-            flows=settings.flows,
-            server_sends_profile=settings.server_sends_profile,
-            further_clients=tuple(further),
-        )
+        return [
+            Endpoints(
+                client=client,
+                server=server,
+                server_test_address=topology.test_address(topology.host_with("server"), family),
+                server_control_address=place.control_addresses[server.name],
+                server_port=SERVER_PORT,
+                traffic_secret=topology.traffic_secret,
+                flows=settings.flows,
+                server_sends_profile=settings.server_sends_profile,
+            )
+            for client in place.hosts("client", settings.clients)
+        ]
 
 
 def _size_and_rate(workload: Workload, cell: Mapping[str, Any]) -> tuple[int, float]:

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netjoule.core.errors import RunFailed
 from netjoule.core.reason import Reason
-from netjoule.loads.flow.generators import FlowSpec, client_offset_ns, interval_rows
+from netjoule.loads.flow.generators import Flow, FlowSpec, Generator, client_offset_ns, interval_rows
+from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.run_document import work_fields
-from netjoule.loads.flow.senders import FlowGroup
 from netjoule.loads.flow.verdict import judge_flow
 from netjoule.workload.load import Document, Event, HostTime, Outcome, Part
 from netjoule_contracts.flow_work import clock_limit_s
@@ -19,31 +20,55 @@ _Reported = tuple[FlowSpec, dict[str, Any]]
 
 
 class FlowSession:
-    """The flows of one run (`workload.load.LoadSession`)."""
+    """The flows of one run, ready together (`workload.load.LoadSession`)."""
 
     def __init__(
-        self, group: FlowGroup, hosts: Mapping[str, str], versions: Mapping[str, str], events: Sequence[Event]
+        self,
+        flows: Sequence[tuple[FlowSpec, Flow]],
+        hosts: Mapping[str, str],
+        versions: Mapping[str, str],
+        events: Sequence[Event],
     ) -> None:
-        """`group` is ready; `hosts`: by the topology's name of a client, the name of the host that it is."""
-        self._group, self._hosts = group, hosts
+        """`flows` are ready; `hosts`: by the topology's name of a client, the name of the host that it is."""
+        self._flows, self._hosts = tuple(flows), hosts
         self.versions, self.events = versions, events
 
     @property
     def holds(self) -> bool:
         """Whether idle before and after has all senders' processes and sockets."""
-        return self._group.holds
+        return all(flow.holds for _, flow in self._flows)
 
     async def go(self) -> None:
-        """Start all flows."""
-        await self._group.go()
+        """Start all flows, one right after the other."""
+        for _, flow in self._flows:
+            await flow.go()
 
     async def end(self) -> None:
-        """Close all sockets and end the processes."""
-        await self._group.end()
+        """Close all sockets and end the processes; may be called at any time, and twice."""
+        await end_all(self._flows)
+
+    async def _reports(self) -> list[_Reported]:
+        """Every flow's report, once all have ended.
+
+        Raises:
+            RunFailed: as the first flow that failed gives it; with several flows it names which.
+        """
+        tasks = [asyncio.ensure_future(flow.report()) for _, flow in self._flows]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+            for (asked, _), task in zip(self._flows, tasks, strict=True):
+                error = task.exception() if task.done() else None
+                if error is not None:
+                    raise _named(asked, error) if len(self._flows) > 1 else error
+            return [(asked, task.result()) for (asked, _), task in zip(self._flows, tasks, strict=True)]
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def outcome(self, time: HostTime) -> Outcome:
         """Every flow's report, its times on the campaign's clock. Raises RunFailed when a flow failed."""
-        reports = await self._group.reports()
+        reports = await self._reports()
         parts = [self._part(one, time, several=len(reports) > 1) for one in reports]
         rows = [row for one in reports for row in self._interval_rows(one, time)]
         return Outcome(
@@ -93,3 +118,45 @@ def _events(reports: Sequence[_Reported], parts: Sequence[Part]) -> list[Event]:
         named = str(flow) if len(reports) > 1 else ""
         found += [Event("first_packet", named, t_s=part.t_start_s), Event("report", named)]
     return found
+
+
+async def open_flows(
+    maker: Generator,
+    asked: Sequence[FlowSpec],
+    ends: Mapping[str, Endpoints],
+) -> list[tuple[FlowSpec, Flow]]:
+    """Start the senders of a run up to the point where only `go` is missing.
+
+    Args:
+        maker: makes every flow.
+        asked: the flows, by their numbers.
+        ends: the two hosts of a flow, by its client.
+
+    Raises:
+        RunFailed: when one does not get ready; the others have ended then.
+    """
+    ready: list[tuple[FlowSpec, Flow]] = []
+    try:
+        for flow in asked:
+            ready.append((flow, await maker.open(flow, ends[flow.client])))
+    except BaseException as error:
+        await end_all(ready)
+        if len(asked) > 1 and isinstance(error, RunFailed):
+            raise _named(asked[len(ready)], error) from error
+        raise
+    return ready
+
+
+async def end_all(flows: Sequence[tuple[FlowSpec, Flow]]) -> None:
+    """End each flow, whatever becomes of the others; what the first that failed raised is raised then."""
+    ended = await asyncio.gather(*(flow.end() for _, flow in flows), return_exceptions=True)
+    for error in ended:
+        if isinstance(error, BaseException):
+            raise error
+
+
+def _named(flow: FlowSpec, error: BaseException) -> BaseException:
+    """The same failure with the flow's name; what is no failure of a flow stays what it is."""
+    if not isinstance(error, RunFailed):
+        return error
+    return RunFailed(f"{flow}: {error}", code=error.code)

@@ -250,7 +250,7 @@ def _check_launch_times(document: Document) -> None:
         raise document.refuse(("factors", "window_us"), "so_txtime has no window", alone)
     if factors["gso"] != [False]:
         raise document.refuse(("factors", "gso"), "so_txtime sends no trains", alone)
-    taking = transports.with_launch_times()
+    taking = transports.which("launch_times")
     for place, transport in _named(document).items():
         if transport not in taking:
             raise document.refuse(

@@ -22,9 +22,9 @@ def label(transport: str) -> str:
     return str(contracts.transports().get(transport, {}).get("label", transport))
 
 
-def with_options() -> frozenset[str]:
-    """Transports about which something can be chosen."""
-    return frozenset(name for name, entry in contracts.transports().items() if entry["options"])
+def which(key: str) -> frozenset[str]:
+    """Transports whose entry has this: options, launch_times (pacing so_txtime), host_dependent, ..."""
+    return frozenset(name for name, entry in contracts.transports().items() if entry.get(key))
 
 
 def has_option(transport: str, name: str) -> bool:
@@ -36,21 +36,6 @@ def defaults(transport: str) -> dict[str, Any]:
     """What holds of a transport's options where nothing is chosen, by name; those that have a default."""
     options = contracts.transports().get(transport, {}).get("options", [])
     return {str(option["name"]): option["default"] for option in options if "default" in option}
-
-
-def with_launch_times() -> frozenset[str]:
-    """Transports whose messages the kernel can send at times that it is told (pacing so_txtime)."""
-    return frozenset(name for name, entry in contracts.transports().items() if entry.get("launch_times"))
-
-
-def is_congestion_controlled(transport: str) -> bool:
-    """Whether it sends less than it is asked when the path, not the host, is the limit."""
-    return bool(contracts.transports().get(transport, {}).get("congestion_controlled", False))
-
-
-def host_dependent() -> frozenset[str]:
-    """Transports that not every host has."""
-    return frozenset(name for name, entry in contracts.transports().items() if entry["host_dependent"])
 
 
 def greatest_message(

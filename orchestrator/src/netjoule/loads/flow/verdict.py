@@ -79,7 +79,7 @@ def _was_held_back(report: Mapping[str, Any], achieved_ratio: float) -> bool:
     certificate = report.get("pacing_certificate") or {}
     told = certificate.get("held_back_not_sent_ratio", 0.0)
     kept = achieved_ratio + told >= LEAST_ACHIEVED_RATIO
-    return kept or transports.is_congestion_controlled(report["transport"])
+    return kept or report["transport"] in transports.which("congestion_controlled")
 
 
 def _books(report: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from netjoule.hosts.host import Host
@@ -59,7 +59,7 @@ class Endpoints:
 
     `traffic_secret` is the reference to what both ends of netjoule-traffic share; None without one. `flows`
     is how many flows the server must take at once; `server_sends_profile` says that it writes schedules out
-    for some of them; `further_clients` take part beside the first.
+    for some of them.
     """
 
     client: Host
@@ -70,12 +70,6 @@ class Endpoints:
     traffic_secret: str | None = None
     flows: int = 1
     server_sends_profile: bool = False
-    further_clients: tuple[Host, ...] = ()
-
-    def of_each_client(self) -> tuple[Endpoints, ...]:
-        """The same for the flows of each client, the first one's first."""
-        clients = (self.client, *self.further_clients)
-        return tuple(replace(self, client=client, further_clients=()) for client in clients)
 
 
 class Server(Protocol):
