@@ -19,6 +19,7 @@ from typer.exceptions import TyperException
 from netjoule.cli.measure import measure
 from netjoule.cli.quick import quick
 from netjoule.cli.table_iv import table_iv
+from netjoule.cli.typed import Json, Out, Testbed
 from netjoule.core.clock import SystemClock
 from netjoule.core.console import Output, describe_error, write_what_can_be_written
 from netjoule.core.errors import InvalidData, NetjouleError, UsageError, refused
@@ -52,14 +53,6 @@ Workload = Annotated[
 CampaignDir = Annotated[
     Path, typer.Argument(metavar="CAMPAIGN", help="Folder of a campaign, e.g. results/NAME.")
 ]
-Testbed = Annotated[
-    Path | None,
-    typer.Option("--testbed", metavar="FILE", help="Topology file [default: netjoule's own, emulated]."),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="DIR", help="New folder of the campaign [default: results/NAME-UTC]."),
-]
 Seed = Annotated[
     int | None,
     typer.Option("--seed", min=0, max=2**53 - 1, help="Seed of every random choice [default: drawn]."),
@@ -81,7 +74,6 @@ Margin = Annotated[
     str | None,
     typer.Option("--margin", metavar="PERCENT", help="Ask whether transports are equivalent within it."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout, for machines.")]
 
 
 def _version(wanted: bool) -> None:

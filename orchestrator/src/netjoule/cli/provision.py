@@ -15,6 +15,8 @@ from netjoule.diagnostics.doctor import Finding
 from netjoule.provisioning.provision import Event, Outcome, Request, prepare, provisioning_helps, run, said
 from netjoule.topology.topology import Topology
 
+_WHEN_AWAY = "repeat the command when the cause is away"
+
 
 @contextmanager
 def progress(output: Output) -> Iterator[Callable[[Event], None]]:
@@ -78,7 +80,7 @@ def tell(request: Request, outcome: Outcome, output: Output) -> None:
     if failed:
         raise RunFailed(
             f"{len(failed)} of {len(outcome.changed)} hosts failed: {', '.join(failed)}",
-            next_step="what is done stays done; repeat the command when the cause is away",
+            next_step=f"what is done stays done; {_WHEN_AWAY}",
         )
     changes = sum(outcome.changed.values())
     took = f"{counted(outcome.tasks, 'task')}, {duration_text(outcome.seconds)}"
@@ -155,20 +157,15 @@ class _Compared:
     def problem(self, called: str, file: str) -> HostLacks | None:
         """What differs and which hosts say nothing, with the step for each; None when all is well."""
         differing, unusable = ", ".join(self._differing), ", ".join(self._unusable)
+        if not differing and not unusable:
+            return None
         provision = f"'netjoule provision --testbed {file}' sets right what it can"
-        if differing and unusable:
-            return HostLacks(
-                f"the testbed is not as {called} says: {differing}; {unusable} cannot be compared",
-                next_step=f"when the cause of that is away, {provision}",
-            )
-        if unusable:
-            return HostLacks(
-                f"{unusable} cannot be compared with {called}",
-                next_step="repeat the command when the cause is away",
-            )
-        if differing:
-            return HostLacks(f"the testbed is not as {called} says: {differing}", next_step=provision)
-        return None
+        what = [f"the testbed is not as {called} says: {differing}"] if differing else []
+        what += (
+            [f"{unusable} cannot be compared" + ("" if differing else f" with {called}")] if unusable else []
+        )
+        step = f"when the cause of that is away, {provision}" if unusable else provision
+        return HostLacks("; ".join(what), next_step=step if differing else _WHEN_AWAY)
 
 
 def _aspect(event: Event) -> str:

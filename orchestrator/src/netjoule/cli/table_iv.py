@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from netjoule.cli.typed import Json
+
 if TYPE_CHECKING:
     from netjoule.core.tables import Table
 
@@ -32,7 +34,7 @@ def table_iv(
             metavar="CAMPAIGN...", help="Campaigns with a profile each, e.g. of skype and youtube."
         ),
     ],
-    json: Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")] = False,
+    json: Json = False,
 ) -> None:
     """E_A of applications, a campaign each, beside published Table IV.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign that a command line describes: what ``quick`` and ``measure`` have in common."""
+"""Options of several commands, and the campaigns that a command line describes (quick, measure)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ if TYPE_CHECKING:
     from netjoule.design.timeline import MeterPace
 
 Blocks = Annotated[int, typer.Option("--blocks", metavar="N", min=1, help="Repetitions; a test needs 8.")]
-Testbed = Annotated[Path | None, typer.Option("--testbed", metavar="FILE", help="Topology [default: ours].")]
-Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="New folder [default: in results].")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
+Testbed = Annotated[
+    Path | None,
+    typer.Option("--testbed", metavar="FILE", help="Topology file [default: netjoule's own, emulated]."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="New folder of the campaign [default: results/NAME-UTC]."),
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout, for machines.")]
 
 _LEAST_IDLE_S = 1.0
 _SETTLE_S = 0.1

@@ -27,7 +27,6 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -46,14 +45,6 @@ _SBIN = "/usr/sbin:/sbin"
 
 class SandboxError(HostLacks):
     """The host refuses the namespaces (exit code 3); the message names what is missing."""
-
-
-@dataclass(frozen=True)
-class _Refusal:
-    """One way of entering that failed, with what unshare or init said."""
-
-    mode: str
-    said: str
 
 
 def inside() -> str | None:
@@ -81,12 +72,12 @@ def probe() -> str:
 def _entered(argv: list[str], env: dict[str, str]) -> tuple[str, int]:
     """Mode of the first way of entering that works, and the exit code of what ran there."""
     _require_tools()
-    refusals: list[_Refusal] = []
+    refusals: dict[str, str] = {}
     for mode, flags in _ways_in():
         outcome = _supervise(mode, flags, argv, env)
         if isinstance(outcome, int):
             return mode, outcome
-        refusals.append(outcome)
+        refusals[mode] = outcome
     raise _refused(refusals)
 
 
@@ -120,8 +111,8 @@ def _require_tools() -> None:
             )
 
 
-def _supervise(mode: str, flags: tuple[str, ...], argv: list[str], env: dict[str, str]) -> int | _Refusal:
-    """Start one sandbox; the worker's exit code, or a refusal when it never came up."""
+def _supervise(mode: str, flags: tuple[str, ...], argv: list[str], env: dict[str, str]) -> int | str:
+    """Start one sandbox; the worker's exit code, or what unshare or init said when it never came up."""
     lifeline_read, lifeline_write = os.pipe()
     status_read, status_write = os.pipe()
     real_stderr = os.dup(2)
@@ -142,7 +133,7 @@ def _supervise(mode: str, flags: tuple[str, ...], argv: list[str], env: dict[str
         if said is not None:
             os.close(lifeline_write)
             _exit_code(process)
-            return _Refusal(mode, said)
+            return said
         code = _exit_code(process)
     os.close(lifeline_write)
     return code
@@ -180,15 +171,16 @@ def _forwarding(lifeline_fd: int) -> AbstractContextManager[None]:
     return handled_by(forward, termination_signals())
 
 
-def _refused(refusals: list[_Refusal]) -> SandboxError:
+def _refused(refusals: Mapping[str, str]) -> SandboxError:
     """One sentence: what was tried, what the system said, what to change."""
-    tried = "; ".join(f"as {'root' if r.mode == 'root' else 'an ordinary user'}: {r.said}" for r in refusals)
+    tried = "; ".join(
+        f"as {'root' if mode == 'root' else 'an ordinary user'}: {said}" for mode, said in refusals.items()
+    )
     what = f"this host does not allow the emulated testbed's namespaces ({tried})"
-    return SandboxError(what, next_step=_advice(refusals))
+    return SandboxError(what, next_step=_advice(" ".join(refusals.values())))
 
 
-def _advice(refusals: list[_Refusal]) -> str:
-    said = " ".join(r.said for r in refusals)
+def _advice(said: str) -> str:
     if "mount /proc" in said or "mount proc" in said:
         return (
             "a PID namespace with its own /proc is refused, as in containers that mask /proc: "

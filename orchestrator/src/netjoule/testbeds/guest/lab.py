@@ -9,16 +9,14 @@ one boot and removed with it. What is set up inside: testbed/guest/lab.
 from __future__ import annotations
 
 import importlib.util
-import os
 import secrets
-import shutil
 import socket
-import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import asyncssh
 import yaml
 
 from netjoule.core import programs
@@ -94,19 +92,11 @@ def furnish(folder: Path, ports: Mapping[str, int], network: Network) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
     folder = folder.resolve()
-    for key in ("host_key", "user_key"):
-        (folder / key).unlink(missing_ok=True)
-        command = [
-            tool("ssh-keygen", "openssh-client"),
-            "-q",
-            "-t",
-            "ed25519",
-            "-N",
-            "",
-            "-C",
-            "netjoule-guest",
-        ]
-        subprocess.run([*command, "-f", str(folder / key)], check=True, stdin=subprocess.DEVNULL)
+    for name in ("host_key", "user_key"):
+        key = asyncssh.generate_private_key("ssh-ed25519", comment="netjoule-guest")
+        key.write_private_key(folder / name)
+        (folder / name).chmod(0o600)
+        key.write_public_key(folder / f"{name}.pub")
     public = (folder / "host_key.pub").read_text()
     known = "".join(f"[127.0.0.1]:{port} {public}" for port in ports.values())
     (folder / "known_hosts").write_text(known)
@@ -166,15 +156,8 @@ def _command(folder: Path) -> tuple[str, ...]:
 def _sshd() -> str:
     """sshd's absolute path; tests bring an unpacked one where the package is not installed."""
     root = programs.checkout()
-    unpacked = [str(root / ".setup/unpacked/usr/sbin")] if root is not None else []
-    places = [os.environ.get("PATH", ""), "/usr/sbin", *unpacked]
-    found = shutil.which("sshd", path=os.pathsep.join(places))
-    if found is None:
-        raise HostLacks(
-            "the lab's hosts need sshd, which is not on this host",
-            next_step="install openssh-server, or let 'scripts/setup.sh test' unpack it",
-        )
-    return str(Path(found).resolve())
+    unpacked = "" if root is None else str(root / ".setup/unpacked/usr/sbin")
+    return str(Path(tool("sshd", "openssh-server", also=unpacked)).resolve())
 
 
 def _free_ports(count: int) -> list[int]:

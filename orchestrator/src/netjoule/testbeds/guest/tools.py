@@ -11,13 +11,13 @@ from netjoule.core.errors import HostLacks
 _SBIN = ":/usr/sbin:/sbin"
 
 
-def tool(program: str, package: str) -> str:
-    """Path of a program, also where only root's PATH leads.
+def tool(program: str, package: str, also: str = "") -> str:
+    """Path of a program, also where only root's PATH leads, or in a folder of ours.
 
     Raises:
         HostLacks: naming the package that has it.
     """
-    found = shutil.which(program, path=os.environ.get("PATH", "") + _SBIN)
+    found = shutil.which(program, path=os.environ.get("PATH", "") + f"{_SBIN}:{also}")
     if found is None:
         raise HostLacks(
             f"the guest needs the program {program}, which is not on this host",
