@@ -21,8 +21,8 @@ from netjoule_contracts.lift.results import lifted_result
 from netjoule_contracts.lift.runs import documents_of, lifted_run
 from netjoule_contracts.lift.workload import newest_campaign
 from netjoule_contracts.types.campaign import Campaign
-from netjoule_contracts.types.result import Result
-from netjoule_contracts.types.run import Run, Window
+from netjoule_contracts.types.result import Result, Window
+from netjoule_contracts.types.run import Run
 from netjoule_contracts.types.topology import Topology
 from netjoule_contracts.types.workload import Workload
 
@@ -79,19 +79,19 @@ def test_a_real_document_comes_back_as_it_was(documents: Any, kinds: set[type[Do
     assert seen == kinds
 
 
-def a_run() -> dict[str, Any]:
-    path = next((GOLDEN / "guest-hwsim/runs").glob("*/run.json"))
-    return newest("run.json", json.loads(path.read_text()))
+def of_a_run(name: str) -> dict[str, Any]:
+    path = next((GOLDEN / "guest-hwsim/runs").glob(f"*/{name}"))
+    return newest(name, json.loads(path.read_text()))
 
 
 def test_fields_are_attributes_and_lists_are_tuples() -> None:
-    document = a_run()
-    run = typed(Run, document)
-    assert run.windows.measure == Window(**document["windows"]["measure"])
-    assert [reason.code for reason in run.reasons] == [reason["code"] for reason in document["reasons"]]
-    assert isinstance(run.reasons, tuple)
+    document = of_a_run("result.json")
+    result = typed(Result, document)
+    assert result.window == Window(**document["window"])
+    assert [reason.code for reason in result.reasons] == [reason["code"] for reason in document["reasons"]]
+    assert isinstance(result.reasons, tuple)
     with pytest.raises(AttributeError):
-        run.seed = 1  # type: ignore[misc]
+        result.valid = False  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_fields_are_attributes_and_lists_are_tuples() -> None:
 )
 def test_what_its_contract_refuses_is_no_object(change: dict[str, Any], words: str) -> None:
     with pytest.raises(ContractError, match=words):
-        typed(Run, a_run() | change)
+        typed(Run, of_a_run("run.json") | change)
 
 
 def test_the_types_are_those_of_the_schemas() -> None:
