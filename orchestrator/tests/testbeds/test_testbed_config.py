@@ -21,9 +21,9 @@ from netjoule.loads import load_of
 from netjoule.loads.flow import limits
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.store.session import Session
+from netjoule.testbeds.base import all_or_none
 from netjoule.testbeds.emulated.config import check_control, clients, link_config, meter_config, wired
 from netjoule.testbeds.emulated.testbed import EmulatedTestbed, open_emulated
-from netjoule.testbeds.supervision import all_or_none
 from netjoule.topology.topology import Topology
 from netjoule.topology.topology import load as load_topology
 from netjoule.workload.load import Place

@@ -23,7 +23,7 @@ from netjoule.hosts.host import Host, LocalHost
 from netjoule.loads.flow import profiles
 from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic, limit_arguments
 from netjoule.loads.flow.settings import FlowSettings, Pace
-from netjoule.testbeds.supervision import all_or_none
+from netjoule.testbeds.base import all_or_none
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload

@@ -36,7 +36,7 @@ from netjoule.hosts.host import LocalHost, LocalProcess, NetnsHost
 from netjoule.radio import LinkStatsReader, RadioReader
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
-from netjoule.testbeds.base import MeterPlace
+from netjoule.testbeds.base import MeterPlace, Testbed, all_or_none, cancelled
 from netjoule.testbeds.emulated.config import (
     Spot,
     clients,
@@ -49,7 +49,6 @@ from netjoule.testbeds.emulated.config import (
     meter_config,
     wired,
 )
-from netjoule.testbeds.supervision import Supervised, all_or_none, cancelled
 from netjoule.topology.hosts import WIRED_ROLES
 from netjoule.topology.paths import path_elements, path_host
 from netjoule.topology.topology import Meter
@@ -93,7 +92,7 @@ class _Pipeline:
         return str(self.model["form"]) if self.model else None
 
 
-class EmulatedTestbed(Supervised):
+class EmulatedTestbed(Testbed):
     """The running testbed; made by `open_emulated`."""
 
     power_grain_s = LINK_INTERVAL_S

@@ -27,14 +27,13 @@ from netjoule.hosts.ssh import SshHost
 from netjoule.radio import AgentReader, RadioReader, agent_options
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
-from netjoule.testbeds.base import MeterPlace
+from netjoule.testbeds.base import LOGGER_READY_TIMEOUT_S, MeterPlace, Testbed, all_or_none
 from netjoule.testbeds.lab import binaries
 from netjoule.testbeds.lab.clocks import HostClock
 from netjoule.testbeds.lab.control_network import control_number, needed_hosts, require_control_off_the_radio
 from netjoule.testbeds.lab.host_facts import host_record, joined
 from netjoule.testbeds.lab.host_locks import campaign_owner
 from netjoule.testbeds.lab.meters import ControllerLogger, HostLogger
-from netjoule.testbeds.supervision import LOGGER_READY_TIMEOUT_S, Supervised, all_or_none
 from netjoule.topology.topology import Meter
 from netjoule.workload.load import Load, Place
 
@@ -57,10 +56,8 @@ async def open_lab(campaign: Campaign, session: Session, load: Load) -> AsyncIte
         yield testbed
 
 
-class LabTestbed(Supervised):
+class LabTestbed(Testbed):
     """The running testbed; made by `open_lab`."""
-
-    power_grain_s = 0.0
 
     def __init__(
         self, campaign: Campaign, session: Session, load: Load, folder: Path, stack: AsyncExitStack
