@@ -295,15 +295,16 @@ class FakeServer:
 
     def __init__(self, script: Script) -> None:
         self._script = script
+        self.ended = asyncio.ensure_future(self._wait())
 
-    async def wait(self) -> int:
+    async def _wait(self) -> int:
         if self._script.server_restarts:
             self._script.server_restarts -= 1
             return 0
         return await asyncio.get_running_loop().create_future()
 
     async def stop(self) -> None:
-        return None
+        self.ended.cancel()
 
 
 class FakeGenerator:

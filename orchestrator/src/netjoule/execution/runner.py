@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -32,7 +32,7 @@ from netjoule.radio.log import RadioLog
 from netjoule.radio.rates import RateLimits
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
-from netjoule.testbeds.base import Remark, Testbed, TestbedOpener
+from netjoule.testbeds.base import Remark, Testbed, TestbedOpener, cancelled
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Load
 from netjoule.workload.workload import Workload
@@ -121,7 +121,8 @@ class _SessionRun:
     async def _in_testbed(self, session: Session) -> None:
         campaign = self.campaign
         time = CampaignTime(self.clock, session.origin_ns)
-        async with self.open_testbed(campaign, session, self.load) as testbed, _closing(self.load):
+        async with self.open_testbed(campaign, session, self.load) as testbed, AsyncExitStack() as stack:
+            stack.push_async_callback(self.load.close)  # its servers end before their hosts go
             remarks = await self._fix_ranges(testbed, time)
             await testbed.start_meters()
             paces = [
@@ -161,8 +162,7 @@ class _SessionRun:
                 return True
             return False
         finally:
-            await _cancelled(task)
-            await _cancelled(stop)
+            await cancelled([task, stop])
 
     def _outcome(self, complete: bool, session: Session) -> Outcome:
         rows = self.campaign.rows()
@@ -173,15 +173,6 @@ class _SessionRun:
         t_s = session.t_s(self.clock.monotonic_ns())
         self.progress(ProgressEvent("session_finished", t_s, there, len(wanted), 0.0, settled=there))
         return Outcome("complete" if complete else "stopped", done, invalid)
-
-
-@asynccontextmanager
-async def _closing(load: Load) -> AsyncIterator[None]:
-    """End the load's servers before their hosts go."""
-    try:
-        yield
-    finally:
-        await load.close()
 
 
 async def _unless_failed(work: Coroutine[Any, Any, None], testbed: Testbed) -> None:
@@ -203,15 +194,7 @@ async def _unless_failed(work: Coroutine[Any, Any, None], testbed: Testbed) -> N
                 raise await asyncio.wait_for(asyncio.shield(failure), 0.5) from None
             raise
     finally:
-        await _cancelled(task)
-        await _cancelled(failure)
-
-
-async def _cancelled(task: asyncio.Future[Any]) -> None:
-    """Cancel a task and wait for its cleanup; an error in it has been or will be told elsewhere."""
-    task.cancel()
-    with suppress(asyncio.CancelledError, Exception):
-        await task
+        await cancelled([task, failure])
 
 
 def _set_by_signals(stop: asyncio.Event) -> AbstractContextManager[None]:

@@ -227,6 +227,26 @@ class LocalProcess(Process):
                 pass
 
 
+class Server:
+    """A program that outlives single runs. What it prints is read, for a full pipe would stop it."""
+
+    def __init__(self, process: Process) -> None:
+        """`process` is ready to serve."""
+        self._process = process
+        self.ended = asyncio.ensure_future(self._read_on())
+
+    async def _read_on(self) -> int:
+        while await self._process.next_line():
+            pass
+        return await self._process.wait()
+
+    async def stop(self) -> None:
+        """End it."""
+        self.ended.cancel()
+        await asyncio.gather(self.ended, return_exceptions=True)
+        await self._process.stop()
+
+
 def how_it_ended(status: int) -> str:
     """An exit status in words."""
     return f"was killed by signal {-status}" if status < 0 else f"ended with code {status}"

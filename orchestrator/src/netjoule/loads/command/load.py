@@ -16,7 +16,7 @@ from typing import Any
 
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks, RunFailed
-from netjoule.hosts.host import Host, Process, ProcessEnded, how_it_ended
+from netjoule.hosts.host import Host, Process, ProcessEnded, Server, how_it_ended
 from netjoule.loads.command import timed_command
 from netjoule.loads.command.session import KEPT_LINES, CommandSession
 from netjoule.loads.command.settings import Settings, complete
@@ -181,13 +181,12 @@ class CommandLoad(Load):
         return died
 
 
-class _Server:
-    """The program beside the command; what it prints is read and forgotten."""
+class _Server(Server):
+    """The program beside the command, in one environment."""
 
     def __init__(self, process: Process, environment: Mapping[str, str]) -> None:
+        super().__init__(process)
         self.environment = environment
-        self._process = process
-        self.ended = asyncio.ensure_future(self._read_on())
 
     @classmethod
     async def started(
@@ -215,17 +214,6 @@ class _Server:
                 raise RunFailed(words, code="command_failed") from error
             raise
         return cls(process, environment)
-
-    async def _read_on(self) -> int:
-        while await self._process.next_line():
-            pass
-        return await self._process.wait()
-
-    async def stop(self) -> None:
-        """End it."""
-        self.ended.cancel()
-        await asyncio.gather(self.ended, return_exceptions=True)
-        await self._process.stop()
 
 
 async def _program_on(host: Host) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from netjoule.hosts.host import Server
 from netjoule.loads.flow import limits, profile_rate, profiles
 from netjoule.loads.flow.flows import flows_of, heaviest
 from netjoule.loads.flow.generators import FlowSpec, Generator, generator
@@ -13,7 +14,6 @@ from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.host_support import CARRIERS, TRANSPORTS
 from netjoule.loads.flow.report_defects import ReportDefects
 from netjoule.loads.flow.run_document import flow_parts
-from netjoule.loads.flow.servers import Servers
 from netjoule.loads.flow.session import FlowSession, open_flows
 from netjoule.loads.flow.settings import FlowSettings, complete
 from netjoule.loads.flow.verdict import kept_by_none
@@ -40,7 +40,7 @@ class FlowLoad(Load):
         self._settings = FlowSettings.of(workload)
         self._make_generator = make_generator
         self._generators: dict[str, tuple[Generator, str]] = {}
-        self._servers = Servers()
+        self._servers: dict[str, Server] = {}
         self._defects = ReportDefects(self._settings, imported=topology.kind == IMPORTED)
 
     @property
@@ -173,13 +173,15 @@ class FlowLoad(Load):
 
     async def close(self) -> None:
         """End the generators' servers."""
-        await self._servers.stop()
+        running, self._servers = self._servers, {}
+        for server in running.values():
+            await server.stop()
 
     async def _open(self, generator_name: str, flows: Sequence[FlowSpec], place: Place) -> FlowSession:
         maker, version = await self._generator(generator_name)
         ends = self._ends(place)
         events = []
-        if await self._servers.ensure(maker, ends[0]):
+        if await self._serve(maker, ends[0]):
             events.append(Event("server_restarted", "the server had ended", "generator_failed"))
         names = self._topology.hosts_with("client")
         of_clients = dict(zip(names, ends, strict=False))
@@ -189,6 +191,18 @@ class FlowLoad(Load):
         holds = "holds its sockets" if session.holds else "has no process while idle"
         events.append(Event("sender_ready", f"the sender {holds}"))
         return session
+
+    async def _serve(self, maker: Generator, ends: Endpoints) -> bool:
+        """Start a generator's server, unless it runs; True when it had died before."""
+        known = self._servers.get(maker.name)
+        if known is not None and not known.ended.done():
+            return False
+        if known is not None and not known.ended.cancelled():
+            known.ended.exception()  # a lost host's: seen
+        server = await maker.serve(ends)
+        if server is not None:
+            self._servers[maker.name] = server
+        return known is not None
 
     async def _generator(self, name: str) -> tuple[Generator, str]:
         if name not in self._generators:

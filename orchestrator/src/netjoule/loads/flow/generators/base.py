@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from netjoule.hosts.host import Host
+from netjoule.hosts.host import Host, Server
 from netjoule_contracts.flow_work import megabits
 
 INTERVAL_S = 0.1
@@ -70,16 +70,6 @@ class Endpoints:
     traffic_secret: str | None = None
     flows: int = 1
     server_sends_profile: bool = False
-
-
-class Server(Protocol):
-    """The receiving program that outlives single flows."""
-
-    async def wait(self) -> int:
-        """Exit code once it has ended."""
-
-    async def stop(self) -> None:
-        """End it."""
 
 
 class Flow(Protocol):

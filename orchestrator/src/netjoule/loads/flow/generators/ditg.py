@@ -21,11 +21,10 @@ from typing import Any, NamedTuple
 
 from netjoule.core import programs
 from netjoule.core.errors import RunFailed
-from netjoule.hosts.host import Host
+from netjoule.hosts.host import Host, Server
 from netjoule.loads.flow.generators.base import Endpoints, FlowSpec
 from netjoule.loads.flow.generators.messages import Arrival, Clocks, Sent, flow_report, joint_jitter_ms
 from netjoule.loads.flow.generators.one_shot import OneShot, OneShotFlow, listening
-from netjoule.loads.flow.generators.server import ServerProcess
 
 GRACE_S = 20.0
 _DAY_NS = 86_400 * 10**9
@@ -45,11 +44,11 @@ class Ditg(OneShot):
     client = "ITGSend"
     version_word, version_told = "-h", r"version (\S+)"
 
-    async def serve(self, ends: Endpoints) -> ServerProcess:
+    async def serve(self, ends: Endpoints) -> Server:
         """Start ITGRecv; it answers all flows of a session."""
         port = ends.server_port + _SIGNAL_PORT_OFFSET
         argv = [programs.find("ITGRecv"), "-Sp", str(port)]
-        return ServerProcess(await listening(ends.server, argv, port, name="ITGRecv"))
+        return Server(await listening(ends.server, argv, port, name="ITGRecv"))
 
     def arguments(self, spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:
         """Of ITGSend."""

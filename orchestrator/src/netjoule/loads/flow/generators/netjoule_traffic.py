@@ -9,9 +9,8 @@ from typing import Any
 
 from netjoule.core import programs, secrets
 from netjoule.core.errors import HostLacks, RunFailed, UsageError
-from netjoule.hosts.host import Process, ProcessEnded
+from netjoule.hosts.host import Process, ProcessEnded, Server
 from netjoule.loads.flow.generators.base import INTERVAL_S, Endpoints, FlowSpec
-from netjoule.loads.flow.generators.server import ServerProcess
 
 READY_TIMEOUT_S = 15.0
 FLOW_READY_TIMEOUT_S = 90.0  # both ends may have millions of a profile's messages to compute first
@@ -39,7 +38,7 @@ class NetjouleTraffic:
         """Its version, as it says it."""
         return await programs.version_of(self.name)
 
-    async def serve(self, ends: Endpoints) -> ServerProcess:
+    async def serve(self, ends: Endpoints) -> Server:
         """Start the server; it answers all flows of a session."""
         argv = [programs.find(self.name), "serve", "--bind", ends.server_test_address]
         argv += ["--control-bind", ends.server_control_address, "--port", str(ends.server_port), "--json"]
@@ -55,7 +54,7 @@ class NetjouleTraffic:
         except BaseException:
             await process.stop()
             raise
-        return ServerProcess(process)
+        return Server(process)
 
     async def open(self, spec: FlowSpec, ends: Endpoints) -> _TrafficFlow:
         """Start a sender that waits for `go`. Raises RunFailed (generator_failed) when it is not ready."""

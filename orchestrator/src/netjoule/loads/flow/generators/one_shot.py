@@ -16,9 +16,8 @@ from typing import Any
 from netjoule.core import programs
 from netjoule.core.clock import Clock, SystemClock, boot_id, wall_and_monotonic_ns
 from netjoule.core.errors import RunFailed
-from netjoule.hosts.host import Host, Process
+from netjoule.hosts.host import Host, Process, Server
 from netjoule.loads.flow.generators.base import Endpoints, FlowSpec
-from netjoule.loads.flow.generators.server import ServerProcess
 
 LISTEN_TIMEOUT_S = 5.0
 
@@ -62,7 +61,7 @@ class OneShot(ABC):
             self.known_version = found[1] if found else "unknown"
         return self.known_version
 
-    async def serve(self, ends: Endpoints) -> ServerProcess | None:
+    async def serve(self, ends: Endpoints) -> Server | None:
         """Nothing to start: each flow brings its own receiving end."""
         return None
 
