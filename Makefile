@@ -97,7 +97,7 @@ bench: ## ratios against iperf3, D-ITG, NetPerfMeter, quiche, the link model and
 
 soak: ## 20 minutes at 10,000 messages a second: neither end of netjoule-traffic may grow; writes docs/soak.md
 	cargo build --quiet --release --locked --package netjoule-traffic
-	@python3 scripts/soak.py --write
+	@PYTHONPATH=scripts/bench python3 -m netjoule_bench.soak --write
 
 clean: ## remove what setup and builds made (results stay)
 	rm -rf target .venv .r-library .setup

@@ -19,11 +19,9 @@ from netjoule.workload.workload import Workload
 from netjoule_contracts.flow_control import control_of
 from netjoule_contracts.flow_work import FlowPart, measures_of_all, work_of
 from netjoule_contracts.lift.runs import sizes_of
-from netjoule_contracts.types.result import Node
 from netjoule_synthetic import documents, results
 from netjoule_synthetic.clock import BOOT, CREATED, ORIGIN_NS
 from netjoule_synthetic.design import NULL, TICKS_PER_S, Design
-from netjoule_synthetic.results import Null, Power
 from netjoule_synthetic.traces import Means, end_tick, write_intervals, write_meter, write_radio
 from netjoule_synthetic.truth import Cell, Counts, Layout, cells, counts_of, deltas_w, layout, rows, workload
 
@@ -40,6 +38,12 @@ class _Made:
     parts: Layout
     counts: Mapping[_Flow, Counts]
     means: Sequence[Means]
+
+    def run(self, place: int, meter: int) -> results.Run:
+        """The run at a place of the plan, at the meter with this number."""
+        row, means = self.plan[place], self.means[meter]
+        found = (means.active_w[place], means.idle_w[place], means.idle_w[place + 1], means.tail_w[place])
+        return results.Run(row, self.counts[_flow_of(row)], results.Power(*map(float, found)))
 
     def part(self, place: int) -> FlowPart:
         """What was asked of the flow at a place of the plan, and its report."""
@@ -143,34 +147,11 @@ def _write_runs(folder: Path, made: _Made) -> None:
         first_tick = made.parts.start(place) + made.parts.idle
         write_intervals(path / "intervals.csv", first_tick, counts.works)
         _write_events(path / "events.csv", first_tick, first_tick + made.parts.flow)
-        nodes = [_node(made, number, place, null) for number in range(len(made.design.meters))]
-        measure_s = made.design.timing.measure_s
-        told = documents.result(row, counts, made.parts, place, nodes=nodes, measure_s=measure_s)
-        _save(path / "result.json", told)
-
-
-def _node(made: _Made, number: int, place: int, null_place: int | None) -> Node:
-    """What result.json says of a run at the meter with this number."""
-    design, row = made.design, made.plan[place]
-    null = None
-    if null_place is not None:
-        beside = made.plan[null_place]
-        null = Null(beside, made.counts[_flow_of(beside)], _power(made.means[number], null_place))
-    return results.node(
-        design.meters[number],
-        row,
-        made.counts[_flow_of(row)],
-        _power(made.means[number], place),
-        null,
-        parts=made.parts,
-        lengths_s=(design.timing.measure_s, design.timing.tail_s),
-        device="linear" if design.device_stream else None,
-    )
-
-
-def _power(means: Means, place: int) -> Power:
-    found = (means.active_w[place], means.idle_w[place], means.idle_w[place + 1], means.tail_w[place])
-    return Power(*map(float, found))
+        nodes = [
+            results.node(made.design, meter, made.run(place, k), None if null is None else made.run(null, k))
+            for k, meter in enumerate(made.design.meters)
+        ]
+        _save(path / "result.json", documents.result(made.design, row, counts, part[0]["windows"], nodes))
 
 
 def _write_events(path: Path, first_tick: int, last_tick: int) -> None:

@@ -228,15 +228,10 @@ def _receiver_counts(counts: Counts, payload_bytes: int, duration_s: float) -> d
 
 
 def result(
-    row: PlanRow,
-    counts: Counts,
-    parts: Layout,
-    place: int,
-    *,
-    nodes: Sequence[Node],
-    measure_s: float,
+    design: Design, row: PlanRow, counts: Counts, found: Mapping[str, Any], nodes: Sequence[Node]
 ) -> dict[str, Any]:
-    """result.json; ``nodes`` from ``results.node``."""
+    """result.json; ``found`` are the run's windows, ``nodes`` from ``results.node``."""
+    measure_s = design.timing.measure_s
     goodput = None if row.arm == NULL else counts.goodput_mbps(measure_s)
     reasons = [coded(**reason) for reason in _spoiled(row)]
     if goodput is None:
@@ -252,7 +247,7 @@ def result(
         kind=row.kind,
         arm=row.arm,
         factors=dict(row.cell),
-        window=Window(kind="fixed", **windows(parts, place)["measure"]),
+        window=Window(kind="fixed", **found["measure"]),
         work=Work(
             quantity=None if goodput is None else goodput * measure_s,
             unit=UNIT,

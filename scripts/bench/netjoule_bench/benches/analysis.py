@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 from netjoule.analysis import analysis
 from netjoule.core import programs
 from netjoule.core.errors import NetjouleError
+from netjoule_bench.sandbox.processes import Running
 from netjoule_bench.tables import Section, at_least, at_most
 from netjoule_synthetic import Cell, Design, cells, table_i, write
 
@@ -26,6 +26,7 @@ MOST_MB = 2000.0
 QUICK_BLOCKS = 2
 _LEAST_FREE_BYTES = 6 * 10**9
 _STREAM_BYTES = 6 * 10**9
+_LONGEST_S = 7200.0
 
 
 @dataclass(frozen=True)
@@ -87,24 +88,11 @@ def analysed(folder: Path) -> Taken:
     """
     script = str(analysis.script())
     command = [*programs.rscript(), script, str(folder), "--report", "--json"]
+    environment = analysis.environment(os.environ)
     began = time.monotonic()
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            env=analysis.environment(os.environ),
-        )
-        # Not wait(): wait4 tells the memory and CPU time of this one child.
-        _, status, usage = os.wait4(process.pid, 0)
-        wall_s = time.monotonic() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        last = said.read().strip()[-300:]
-    if process.returncode != 0:
-        raise RuntimeError(f"the analysis ended with {process.returncode}: {last}")
-    return Taken(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6)
+    with Running(None, command, longest_s=_LONGEST_S, environment=environment) as process:
+        ended = process.finish()
+    return Taken(time.monotonic() - began, ended.cpu_s, ended.peak_mb)
 
 
 def compared(rows: Sequence[dict[str, str]], truth: Sequence[Cell]) -> Found:

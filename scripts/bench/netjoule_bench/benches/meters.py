@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from netjoule_bench.sandbox.processes import Running
 from netjoule_bench.tables import Section
 
 INTERVAL_S = 0.1
@@ -78,26 +78,14 @@ def _logging(models: list[str], seconds: float) -> tuple[float, float, int]:
         return shares[0] / len(models), sum(shares[1:]) / len(models), readings
 
 
-def _started(stack: contextlib.ExitStack, arguments: list[str]) -> subprocess.Popen[str]:
+def _started(stack: contextlib.ExitStack, arguments: list[str]) -> Running:
     """A child that has said that it is ready; ended with ``stack``."""
-    child = subprocess.Popen(
-        [*_COMMAND, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-    )
-    stack.callback(_end, child)
-    assert child.stdout is not None
-    if '"ready"' not in child.stdout.readline():
-        raise RuntimeError(f"'netjoule-meters {' '.join(arguments)}' did not start")
+    child = stack.enter_context(Running(None, [*_COMMAND, *arguments]))
+    child.wait_for_line('"ready"')
     return child
 
 
-def _end(child: subprocess.Popen[str]) -> None:
-    child.terminate()
-    child.wait(10)
-    if child.stdout is not None:
-        child.stdout.close()
-
-
-def _cpu_s(child: subprocess.Popen[str]) -> float:
+def _cpu_s(child: Running) -> float:
     """Run time of its threads so far, to the nanosecond: ticks would count a few per minute."""
     threads = Path(f"/proc/{child.pid}/task").glob("*/schedstat")
     return 1e-9 * sum(int(path.read_text(encoding="ascii").split()[0]) for path in threads)

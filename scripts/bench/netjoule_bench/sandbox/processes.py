@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program in a network namespace: its start, its words, its end and the CPU time it took."""
+"""A program, in a network namespace or here: its start, its words, its end, its CPU time and memory."""
 
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 
 from netjoule_bench.sandbox.veth import inside
 
@@ -17,27 +18,37 @@ LONGEST_S = 180.0  # no flow of a bench takes a minute: a program that is still 
 
 @dataclass(frozen=True)
 class Ended:
-    """What a program wrote to stdout, and its CPU seconds."""
+    """What a program wrote, its exit code, its CPU seconds and the most memory that it had at once, in MB."""
 
     text: str
+    code: int
     cpu_s: float
+    peak_mb: float
 
 
 class Running:
     """A running program; as a context manager it is killed where it has not ended by itself."""
 
-    def __init__(self, netns: str, command: list[str]) -> None:
-        """Start ``command`` in ``netns``."""
+    def __init__(
+        self,
+        netns: str | None,
+        command: list[str],
+        *,
+        longest_s: float = LONGEST_S,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start ``command`` in ``netns``, or where this process is."""
         self._command = command
         self._process = subprocess.Popen(
-            inside(netns, command),
+            inside(netns, command) if netns else command,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
         )
-        self._watchdog = threading.Timer(LONGEST_S, self._process.kill)
+        self._watchdog = threading.Timer(longest_s, self._process.kill)
         self._watchdog.daemon = True
         self._watchdog.start()
         self._reaped = False
@@ -45,9 +56,7 @@ class Running:
     def __enter__(self) -> Running:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._watchdog.cancel()
         if not self._reaped:
             self._process.kill()
@@ -79,17 +88,23 @@ class Running:
         """
         assert self._process.stdout is not None
         text = self._process.stdout.read()
-        cpu_s = self._reap()
-        if self._process.returncode != 0 and not tolerate:
-            raise RuntimeError(f"{self._name} ended with {self._process.returncode}: {_tail([text])}")
-        return Ended(text, cpu_s)
+        usage = self._reap()
+        code = self._process.returncode
+        if code != 0 and not tolerate:
+            raise RuntimeError(f"{self._name} ended with {code}: {_tail([text])}")
+        return Ended(text, code, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6)
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self._process.pid
 
     @property
     def _name(self) -> str:
         return " ".join(self._command)
 
-    def _reap(self) -> float:
-        """CPU seconds of the whole thread group, threads that have ended included.
+    def _reap(self) -> resource.struct_rusage:
+        """What the whole thread group used, threads that have ended included.
 
         wait4's user plus system time is the scheduler's exact run time, the figure of /proc/PID/schedstat;
         only the split of the two is by ticks (kernel/sched/cputime.c, cputime_adjust). ``ip netns exec``
@@ -101,7 +116,7 @@ class Running:
         self._process.returncode = os.waitstatus_to_exitcode(status)
         if self._process.stdout is not None:
             self._process.stdout.close()
-        return usage.ru_utime + usage.ru_stime
+        return usage
 
 
 def _tail(said: list[str]) -> str:

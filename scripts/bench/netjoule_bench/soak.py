@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """20 minutes of 10,000 messages a second over loopback: after two minutes neither end may grow by 1 MB.
 
@@ -19,19 +18,22 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-REPO = Path(__file__).resolve().parent.parent
+from netjoule_bench.sandbox.processes import Running
+
+REPO = Path(__file__).resolve().parents[3]
 BINARY = REPO / "target" / "release" / "netjoule-traffic"
 PAGE = REPO / "docs" / "soak.md"
 MESSAGES_PER_S = 10_000
 MOST_GROWTH_KB = 1_000
 # The last interval is not looked at: the report is put together then.
 LEFT_OUT_S = 1
+_LONGEST_END_S = 60.0
+# Both end with this program, however that is ended.
+_PROGRAM = ["setpriv", "--pdeathsig", "TERM", str(BINARY)]
 
 
 @dataclass
@@ -65,26 +67,30 @@ def main() -> int:
     _tell(said, _host())
     load = f"{asked.rate}bit/s" if asked.rate else f"{MESSAGES_PER_S} messages/s"
     _tell(said, f"{asked.transport}, {asked.size} B, {load}, {asked.minutes:g} min")
-    with _server() as (server, to):
+    limit_s = seconds + _LONGEST_END_S
+    serve = [*_PROGRAM, "serve", "--port", "0", "--json", "--max-rate", "100G"]
+    with Running(None, serve, longest_s=limit_s) as server:
+        to = str(_next(server, "listening")["control"])
         rate = asked.rate or str(MESSAGES_PER_S * asked.size * 8)
-        sender = _sender(asked.transport, to, asked.size, rate, seconds)
-        flow = _next(server, "flow_started")
-        watched = [
-            Watched("sender", sender.pid),
-            Watched("receiver", flow["process"]),
-            Watched("server", server.pid),
-        ]
-        minutes = (seconds - LEFT_OUT_S) // 60
-        told_s = {60 * minute for minute in (1, (minutes + 1) // 2, minutes)}
-        for second in range(1, seconds - LEFT_OUT_S + 1):
-            _next(sender, "interval")
-            for process in watched:
-                process.look()
-            if second in told_s:
-                sizes = ", ".join(f"{process.name} {process.sizes_kb[-1]} KB" for process in watched)
-                _tell(said, f"minute {second // 60:3}: {sizes}")
-        report = _next(sender, "report")
-        code = sender.wait()
+        send = [*_PROGRAM, "send", "--transport", asked.transport, "--to", to, "--json", "-i", "1"]
+        send += ["--clock", "exchange", "-l", str(asked.size), "-b", rate, "-t", str(seconds)]
+        with Running(None, send, longest_s=limit_s) as sender:
+            watched = [
+                Watched("sender", sender.pid),
+                Watched("receiver", _next(server, "flow_started")["process"]),
+                Watched("server", server.pid),
+            ]
+            minutes = (seconds - LEFT_OUT_S) // 60
+            told_s = {60 * minute for minute in (1, (minutes + 1) // 2, minutes)}
+            for second in range(1, seconds - LEFT_OUT_S + 1):
+                _next(sender, "interval")
+                for process in watched:
+                    process.look()
+                if second in told_s:
+                    sizes = ", ".join(f"{process.name} {process.sizes_kb[-1]} KB" for process in watched)
+                    _tell(said, f"minute {second // 60:3}: {sizes}")
+            report = _next(sender, "report")
+            code = sender.finish(tolerate=True).code
     passed = _judge(said, watched, warm_up_s, report, code)
     if asked.write:
         PAGE.write_text(_page(said), encoding="utf-8")
@@ -132,38 +138,10 @@ def _host() -> str:
     return f"Host: {platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}, commit {commit}."
 
 
-@contextmanager
-def _server() -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server on a free port of the loopback, and where it listens; it ends with the block."""
-    argv = [str(BINARY), "serve", "--port", "0", "--json", "--exit-with-stdin", "--max-rate", "100G"]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            yield server, str(_next(server, "listening")["control"])
-        finally:
-            _pipe(server.stdin).close()
-
-
-def _sender(transport: str, to: str, size: int, rate: str, seconds: int) -> subprocess.Popen[str]:
-    argv = [str(BINARY), "send", "--transport", transport, "--to", to, "--json", "-i", "1"]
-    argv += ["--clock", "exchange"]
-    argv += ["-l", str(size), "-b", rate, "-t", str(seconds)]
-    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-
-
-def _next(process: subprocess.Popen[str], event: str) -> dict[str, Any]:
+def _next(process: Running, event: str) -> dict[str, Any]:
     """The next event of this name; others are skipped."""
-    for line in _pipe(process.stdout):
-        said: dict[str, Any] = json.loads(line)
-        if said["event"] == event:
-            return said
-        if said["event"] == "error":
-            break
-    sys.exit(f"soak: {process.args!r} ended without {event!r}")
-
-
-def _pipe(stream: IO[str] | None) -> IO[str]:
-    assert stream is not None
-    return stream
+    found: dict[str, Any] = json.loads(process.wait_for_line(f'"event":"{event}"'))
+    return found
 
 
 def _judge(
@@ -187,4 +165,7 @@ def _judge(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except RuntimeError as problem:
+        sys.exit(f"soak: {problem}")
