@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 
 import netjoule_contracts as contracts
+from netjoule import loads
+from netjoule.core import programs
 from netjoule.core.errors import InvalidData, NetjouleError, UsageError
 from netjoule.coursework import cells, handin
 from netjoule.coursework.cells import CannotTell, Cells
@@ -23,17 +25,6 @@ from netjoule_contracts.types.campaign import Campaign
 from netjoule_contracts.types.topology import Link
 
 LEAST_BLOCKS, MOST_BLOCKS = 3, 40
-# What the shipped workloads leave as it is; the plan of another one may be endless.
-_AS_SHIPPED = {
-    "direction": "up",
-    "pacing": "absolute",
-    "window_us": 0,
-    "gso": False,
-    "parallel": 1,
-    "generator": "netjoule-traffic",
-    "clients": 1,
-}
-_NOT_IN_IT = ("profile", "beside")
 _MOST_DEFECTS = 2
 
 
@@ -91,20 +82,26 @@ def _other_workload(document: Mapping[str, Any], exercise: Exercise) -> str:
 
 
 def _other_flows(workload: Workload, exercise: Exercise) -> str:
-    settings = FlowSettings.of(workload)
-    for name in ("transports", "payload_bytes", "offered_rate_mbps"):
-        wanted: frozenset[Any] = getattr(exercise, name)
-        found = getattr(settings, name)
-        if len(found) != len(wanted) or set(found) != wanted:
-            return f"its {name} are not {', '.join(map(str, sorted(wanted)))}"
-    for name, value in _AS_SHIPPED.items():
-        found = workload.factors[name] if name in workload.factors else (getattr(settings, name),)
-        if found != (value,):
-            return f"its {name} is not {value}"
-    for name in _NOT_IN_IT:
-        if getattr(settings, name):
-            return f"it has a {name}"
+    """Anything else but flows as the shipped workload has them; the plan of others may be endless."""
+    shipped = loads.read(programs.shipped(f"workloads/flow/{exercise.workload}.yaml"))
+    found, wanted = _values(workload), _values(shipped)
+    for name in wanted | found:
+        values = list(map(str, wanted.get(name, ())))
+        if sorted(values) != sorted(map(str, found.get(name, ()))):
+            verb = "are" if len(values) > 1 else "is"
+            return f"its {name} {verb} not {', '.join(values)}" if values else f"it has a {name}"
     return ""
+
+
+def _values(workload: Workload) -> dict[str, Sequence[Any]]:
+    """Transports, with null for a floor, factors and settings that flows follow from."""
+    flow = FlowSettings.of(workload)
+    settings: dict[str, Sequence[Any]] = {
+        "generator": [flow.generator],
+        "clients": [flow.clients],
+        "beside": flow.beside,
+    }
+    return {"transports": flow.transports, **workload.factors, **settings}
 
 
 def _other_link(link: Link | None, exercise: Exercise) -> str:

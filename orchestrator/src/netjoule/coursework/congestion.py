@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from netjoule.coursework.cells import CannotTell, Cells
 from netjoule.coursework.exercise import WITHIN, Exercise, always, mean_of
-from netjoule.coursework.question import Answer, Number, Question
+from netjoule.coursework.question import Answer, Number
 
 _SIZE, _LIGHT, _HEAVY = 64, 3.0, 20.0
 _CAP_PPS = 12_000
@@ -57,69 +57,43 @@ CONGESTION = Exercise(
     workload="coursework-congestion",
     testbed="testbed/topologies/seed-like.yaml",
     preset="seed-like",
-    transports=frozenset({"udp", "dccp", "tcp"}),
-    payload_bytes=frozenset({_SIZE}),
-    offered_rate_mbps=frozenset({_LIGHT, 12.0, _HEAVY}),
     strays=_strays,
-    questions=(
-        Question(
-            "udp_goodput_mbps",
-            "What goodput does UDP reach at 20 Mb/s offered?",
-            "it is goodput_mbps in tables/ea_summary.csv, the row of meter client-cpu, udp, 64, 20",
+    told={
+        "udp_goodput_mbps": (
             mean_of("udp", _SIZE, _HEAVY, _GOODPUT),
-            unit="Mb/s",
+            "it is goodput_mbps in tables/ea_summary.csv, the row of meter client-cpu, udp, 64, 20",
         ),
-        Question(
-            "udp_arrivals_pps",
-            "How many of its messages is that a second?",
-            "a message is 64 bytes of 8 bit each, a megabit 10^6 bit",
+        "udp_arrivals_pps": (
             _arrivals,
-            unit="1/s",
+            "a message is 64 bytes of 8 bit each, a megabit 10^6 bit",
         ),
-        Question(
-            "udp_loss_ratio",
-            "What share of the messages that UDP sends at 20 Mb/s is lost?",
-            "it is loss_ratio of the same row, a ratio from 0 to 1",
+        "udp_loss_ratio": (
             mean_of("udp", _SIZE, _HEAVY, "loss_ratio", within=0.01),
+            "it is loss_ratio of the same row, a ratio from 0 to 1",
         ),
-        Question(
-            "dccp_not_sent_ratio",
-            "What share of the messages asked of DCCP at 20 Mb/s is never sent?",
-            "achieved_ratio of dccp is sent over scheduled; what is held back is not lost",
+        "dccp_not_sent_ratio": (
             lambda cells: Number(1 - cells.at("dccp", _SIZE, _HEAVY).mean("achieved_ratio"), WITHIN, 0.01),
+            "achieved_ratio of dccp is sent over scheduled; what is held back is not lost",
         ),
-        Question(
-            "dccp_loss_ratio",
-            "What share of the messages that DCCP sends there is lost?",
-            "it is loss_ratio of client-cpu, dccp, 64, 20: lost over sent, not over asked",
+        "dccp_loss_ratio": (
             mean_of("dccp", _SIZE, _HEAVY, "loss_ratio", within=_WITHIN_OF_LITTLE, least=0.0),
+            "it is loss_ratio of client-cpu, dccp, 64, 20: lost over sent, not over asked",
         ),
-        Question(
-            "cheaper_transport",
-            "Which of UDP and DCCP takes less energy per megabit that arrives at 20 Mb/s offered?",
-            "compare ea_j_per_mbit_mean at client-cpu; of two without a clear difference either is right",
+        "cheaper_transport": (
             _cheaper,
-            choices=("udp", "dccp"),
+            "compare ea_j_per_mbit_mean at client-cpu; of two without a clear difference either is right",
         ),
-        Question(
-            "tcp_frames_per_message",
-            "How many packets does TCP send for one message at 20 Mb/s?",
-            "it is frames_per_message of client-cpu, tcp, 64, 20: a mean, which need not be whole",
+        "tcp_frames_per_message": (
             mean_of("tcp", _SIZE, _HEAVY, "frames_per_message", within=0.002),
+            "it is frames_per_message of client-cpu, tcp, 64, 20: a mean, which need not be whole",
         ),
-        Question(
-            "tcp_brings_more_because",
-            "Why does TCP reach a higher goodput than UDP through the same cap?",
-            "the cap is of packets; look at frames_per_message and mean_ip_packet_bytes of tcp and udp",
+        "tcp_brings_more_because": (
             _why_more,
-            choices=("messages_share_packets", "lost_packets_are_repeated", "the_cap_is_not_for_tcp"),
+            "the cap is of packets; look at frames_per_message and mean_ip_packet_bytes of tcp and udp",
         ),
-        Question(
-            "cap_is_measured",
-            "Were the 12,000 packets a second of seed-like measured on the hosts of the study?",
-            "read what 'netjoule-link presets' says of it",
+        "cap_is_measured": (
             always(False),
-            choices=(True, False),
+            "read what 'netjoule-link presets' says of it",
         ),
-    ),
+    },
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from netjoule.coursework.cells import CannotTell, Cell, Cells
 from netjoule.coursework.exercise import WITHIN, Exercise, always, mean_of
-from netjoule.coursework.question import Answer, Number, Question
+from netjoule.coursework.question import Answer, Number
 
 _TRANSPORTS = ("udp", "tcp", "quic")
 _LOADS_MBPS = (6.0, 12.0, 24.0)
@@ -51,51 +51,31 @@ ENVELOPE = Exercise(
     workload="coursework-envelope",
     testbed="",
     preset="ideal-216",
-    transports=frozenset(_TRANSPORTS),
-    payload_bytes=frozenset({_SMALL, _LARGE}),
-    offered_rate_mbps=frozenset(_LOADS_MBPS),
     strays=_strays,
-    questions=(
-        Question(
-            "least_ea_payload_bytes",
-            "At which message size does UDP take the least energy per megabit, at every load?",
-            "compare ea_j_per_mbit_mean of both sizes at one load, and count the messages of a megabit",
+    told={
+        "least_ea_payload_bytes": (
             always(_LARGE),  # any other campaign strays
-            choices=(_SMALL, _LARGE),
+            "compare ea_j_per_mbit_mean of both sizes at one load, and count the messages of a megabit",
         ),
-        Question(
-            "udp_ea_j_per_mbit",
-            "What is E_A of UDP at 64 B and 12 Mb/s, the mean over blocks?",
-            "it is ea_j_per_mbit_mean in tables/ea_summary.csv, the row of meter client-cpu, udp, 64, 12",
+        "udp_ea_j_per_mbit": (
             mean_of("udp", _SMALL, 12, _EA),
-            unit="J/Mb",
+            "it is ea_j_per_mbit_mean in tables/ea_summary.csv, the row of meter client-cpu, udp, 64, 12",
         ),
-        Question(
-            "udp_ea_half_width_j_per_mbit",
-            "What is half of the width of its 95 % interval over blocks?",
-            "the interval reaches from ea_ci95_low to ea_ci95_high; u95_meter is something else",
+        "udp_ea_half_width_j_per_mbit": (
             _half_width,
-            unit="J/Mb",
+            "the interval reaches from ea_ci95_low to ea_ci95_high; u95_meter is something else",
         ),
-        Question(
-            "udp_envelope_ratio",
-            "How many times the least E_A of UDP at 12 Mb/s, over both sizes, is the greatest?",
-            "tables/envelope.csv has ea_least_j_per_mbit and ea_greatest_j_per_mbit for each load",
+        "udp_envelope_ratio": (
             _width,
+            "tables/envelope.csv has ea_least_j_per_mbit and ea_greatest_j_per_mbit for each load",
         ),
-        Question(
-            "dearest_transport",
-            "Which transport takes the most energy per megabit at 64 B and 6 Mb/s?",
-            "compare ea_j_per_mbit_mean of the three there; without a clear difference either is right",
+        "dearest_transport": (
             _dearest,
-            choices=_TRANSPORTS,
+            "compare ea_j_per_mbit_mean of the three there; without a clear difference either is right",
         ),
-        Question(
-            "holds_for_a_real_laptop",
-            "Does this E_A tell how many joules a real laptop takes for a megabit?",
-            "read power_source and radio_source under each figure, and docs/coursework.md on the model",
+        "holds_for_a_real_laptop": (
             always(False),
-            choices=(True, False),
+            "read power_source and radio_source under each figure, and docs/coursework.md on the model",
         ),
-    ),
+    },
 )

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an exercise is: its campaign, its questions, and what must hold in the model. Pure."""
+"""What an exercise is: its campaign, its questions, and what must hold in the model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+import netjoule_contracts as contracts
 from netjoule.coursework.cells import Cells
 from netjoule.coursework.question import Answer, Number, Question, Right
 
@@ -23,8 +24,7 @@ class Exercise:
         workload: name of the workload that its campaign is of.
         testbed: topology file of the campaign; empty for the default.
         preset: of the link in that topology.
-        transports, payload_bytes, offered_rate_mbps: cells of the workload.
-        questions: in order.
+        told: by question, in order, what is right and what to look at.
         strays: sentences on what does not hold in a campaign though it must in the model: then the host was
             too busy, and the campaign answers nothing. Raises CannotTell.
     """
@@ -34,11 +34,17 @@ class Exercise:
     workload: str
     testbed: str
     preset: str
-    transports: frozenset[str]
-    payload_bytes: frozenset[int]
-    offered_rate_mbps: frozenset[float]
-    questions: tuple[Question, ...]
+    told: Mapping[str, tuple[Callable[[Cells], Right], str]]
     strays: Callable[[Cells], Iterator[str]]
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """Its questions, as the contract of answers asks them."""
+        sections = contracts.schema("coursework_answers")["properties"]["exercises"]["properties"]
+        fields = sections[self.name]["properties"]
+        return tuple(
+            Question.of(name, fields[name], look_at, right) for name, (right, look_at) in self.told.items()
+        )
 
     def run_command(self, folder: str) -> str:
         """The command that makes its campaign.

@@ -10,7 +10,7 @@ from statistics import fmean
 from netjoule.analysis.intervals import differ_clearly
 from netjoule.coursework.cells import CannotTell, Cells, positive_pairs
 from netjoule.coursework.exercise import WITHIN, Exercise, mean_of
-from netjoule.coursework.question import Answer, Number, Question
+from netjoule.coursework.question import Answer, Number
 
 _SMALL, _LARGE = 64, 1440
 _EA, _ABOVE, _FLOOR = "ea_j_per_mbit", "ea_above_floor_j_per_mbit", "floor_w"
@@ -77,56 +77,35 @@ FLOOR = Exercise(
     workload="coursework-floor",
     testbed="",
     preset="ideal-216",
-    transports=frozenset({"udp", "quic", "null"}),
-    payload_bytes=frozenset({_SMALL, _LARGE}),
-    offered_rate_mbps=frozenset({3.0, 12.0}),
     strays=_strays,
-    questions=(
-        Question(
-            "floor_w",
-            "What is the generator floor of UDP at 64 B and 12 Mb/s?",
-            "it is floor_w in tables/ea_summary.csv, the row of meter client-cpu, udp, 64, 12",
+    told={
+        "floor_w": (
             mean_of("udp", _SMALL, 12, _FLOOR),
-            unit="W",
+            "it is floor_w in tables/ea_summary.csv, the row of meter client-cpu, udp, 64, 12",
         ),
-        Question(
-            "floor_share_ratio",
-            "What share of P_A - P_I of UDP is that?",
-            "divide floor_w by delta_p_w of the same row; a share is a ratio from 0 to 1",
+        "floor_share_ratio": (
             _share,
+            "divide floor_w by delta_p_w of the same row; a share is a ratio from 0 to 1",
         ),
-        Question(
-            "udp_ea_above_floor_j_per_mbit",
-            "What is left of E_A of UDP above the floor there?",
-            "it is ea_above_floor_j_per_mbit; E_A = floor_w / T_A + E_A above the floor",
+        "udp_ea_above_floor_j_per_mbit": (
             mean_of("udp", _SMALL, 12, _ABOVE),
-            unit="J/Mb",
+            "it is ea_above_floor_j_per_mbit; E_A = floor_w / T_A + E_A above the floor",
         ),
-        Question(
-            "quic_over_udp_ea_ratio",
-            "How many times E_A of UDP is E_A of QUIC at 64 B and 12 Mb/s?",
-            "divide ea_j_per_mbit_mean of quic by that of udp in the same cell",
+        "quic_over_udp_ea_ratio": (
             lambda cells: Number(_quic_over_udp(cells, _EA), WITHIN),
+            "divide ea_j_per_mbit_mean of quic by that of udp in the same cell",
         ),
-        Question(
-            "quic_over_udp_above_floor_ratio",
-            "And above the floor?",
-            "divide ea_above_floor_j_per_mbit of quic by that of udp in the same cell",
+        "quic_over_udp_above_floor_ratio": (
             lambda cells: Number(_quic_over_udp(cells, _ABOVE), WITHIN),
+            "divide ea_above_floor_j_per_mbit of quic by that of udp in the same cell",
         ),
-        Question(
-            "transports_differ_more",
-            "Where do the two transports differ more, in E_A or above the floor?",
-            "take the same from two numbers and see what becomes of their ratio",
+        "transports_differ_more": (
             _differ_more,
-            choices=("in_ea", "above_floor"),
+            "take the same from two numbers and see what becomes of their ratio",
         ),
-        Question(
-            "floor_grows_with",
-            "What does the floor grow with: messages per second or bits per second?",
-            "compare the floors of 64 B at 3 Mb/s and 1440 B at 12 Mb/s, and count messages and bits of each",
+        "floor_grows_with": (
             _grows_with,
-            choices=("messages_per_second", "bits_per_second"),
+            "compare the floors of 64 B at 3 Mb/s and 1440 B at 12 Mb/s, and count messages and bits of each",
         ),
-    ),
+    },
 )

@@ -8,7 +8,6 @@ written out. Only answers.yaml and the campaigns' folders are looked at; whateve
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,18 +16,13 @@ from typing import Any
 from netjoule.core import yamlfile
 from netjoule.core.errors import InvalidData, NetjouleError, UsageError
 from netjoule.core.safe_text import escaped
-from netjoule.store.folder_limits import walk
+from netjoule.store import folder_limits
 from netjoule_contracts import reading
 
 ANSWERS = "answers.yaml"
 _CONTRACT = "coursework_answers"
 _MOST_ANSWER_BYTES = 100_000
 _MOST_DOCUMENT_BYTES = 1_000_000
-# Of one campaign with its figures and report; those of the exercises have about a tenth of it.
-_MOST_FILE_BYTES = 32_000_000
-_MOST_BYTES = 256_000_000
-_MOST_FILES = 20_000
-_MOST_LEVELS = 6
 _RESTORE = "hand in the folder as 'netjoule coursework start' and 'netjoule run' made it"
 
 
@@ -87,38 +81,14 @@ def require_plain(campaign: Path) -> None:
     Raises:
         InvalidData: naming the first thing that has no place there.
     """
-    here = campaign.lstat()
-    if not stat.S_ISDIR(here.st_mode):
-        what = f"{_kind(here)} stands where a folder belongs"
+    if campaign.is_symlink() or not campaign.is_dir():
+        what = "a link, a file or a pipe stands where a folder belongs"
         raise InvalidData(what, where=str(campaign), next_step=_RESTORE)
-    with _ours(campaign):
-        _require_small(campaign)
-
-
-def _require_small(campaign: Path) -> None:
-    files, total = 0, 0
-    for place, found, level in walk(campaign, _MOST_LEVELS, _MOST_FILES):
-        where = str(place)
-        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
-            raise InvalidData(f"{_kind(found)} has no place in a campaign", where=where, next_step=_RESTORE)
-        files, total = files + 1, total + found.st_size
-        if level > _MOST_LEVELS:
-            raise InvalidData("its folders lie too deep", where=where, next_step=_RESTORE)
-        if stat.S_ISREG(found.st_mode) and found.st_size > _MOST_FILE_BYTES:
-            size = f"{found.st_size / 1e6:.0f} MB"
-            raise InvalidData(f"{size} are too much for one file", where=where, next_step=_RESTORE)
-        if files > _MOST_FILES or total > _MOST_BYTES:
-            most = f"{_MOST_FILES} files or {_MOST_BYTES // 10**6} MB"
-            what = f"over {most}: this is not the campaign of an exercise"
-            raise InvalidData(what, where=str(campaign), next_step=_RESTORE)
-
-
-def _kind(found: os.stat_result) -> str:
-    if stat.S_ISLNK(found.st_mode):
-        return "a symbolic link"
-    if stat.S_ISREG(found.st_mode):
-        return "a file"
-    return "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe, a socket or a device"
+    try:
+        with _ours(campaign):
+            folder_limits.require_readable(campaign)
+    except InvalidData as error:
+        raise InvalidData(error.what, where=error.where, next_step=_RESTORE) from error
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from netjoule.coursework.cells import CannotTell, Cells
 
@@ -84,6 +85,14 @@ class Question:
     right: Callable[[Cells], Right]
     choices: tuple[Answer, ...] = ()
     unit: str = "1"
+
+    @classmethod
+    def of(
+        cls, name: str, field: Mapping[str, Any], look_at: str, right: Callable[[Cells], Right]
+    ) -> Question:
+        """That of a field of the contract of answers, in which null is an open question."""
+        choices = (True, False) if "boolean" in field["type"] else field.get("enum", [None])[:-1]
+        return cls(name, field["description"], look_at, right, tuple(choices), field.get("unit", "1"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,15 @@ import textwrap
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from netjoule.core import files, programs
 from netjoule.core.errors import InvalidData, RunFailed, UsageError, file_errors
 from netjoule.coursework.exercise import Exercise
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.coursework.handin import ANSWERS
-from netjoule.coursework.question import Answer, Question
+from netjoule.coursework.question import Question
 
 REPORT = "report.Rmd"
 _TEMPLATE = "analysis-r/inst/rmarkdown/templates/netjoule-coursework/skeleton/skeleton.Rmd"
@@ -51,14 +52,9 @@ def start(folder: Path, *, golden: bool = False) -> list[Path]:
     try:
         return _made(folder, golden=golden)
     except RunFailed as error:
-        step = _next_step(error)
+        number = error.__cause__.errno if isinstance(error.__cause__, OSError) else None
+        step = _NEXT_BY_ERRNO.get(number or 0, error.next_step or _ANOTHER)
         raise RunFailed(error.what, where=error.where, next_step=step, code=error.code) from error
-
-
-def _next_step(error: RunFailed) -> str:
-    """What helps where a folder to hand in cannot be made."""
-    number = error.__cause__.errno if isinstance(error.__cause__, OSError) else None
-    return _NEXT_BY_ERRNO.get(number or 0, error.next_step or _ANOTHER)
 
 
 def _made(folder: Path, *, golden: bool) -> list[Path]:
@@ -108,26 +104,17 @@ def unpack(bundle: Path, folder: Path) -> None:
         RunFailed: when it cannot be read or written, or the folder exists.
     """
     with file_errors("unpack", bundle):
-        try:
-            with zipfile.ZipFile(bundle) as packed:
-                entries = [entry for entry in packed.infolist() if not entry.is_dir()]
-                places = _inside([PurePosixPath(entry.filename) for entry in entries], bundle)
-                folder.mkdir(parents=True)
-                for entry, place in zip(entries, places, strict=True):
-                    target = folder / place
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(packed.read(entry))
-        except zipfile.BadZipFile as error:
-            raise InvalidData("not a ZIP file", where=str(bundle), next_step="restore it") from error
-
-
-def _inside(names: list[PurePosixPath], bundle: Path) -> list[PurePosixPath]:
-    """Paths without the one folder that all of them are in."""
-    for name in names:
-        alone = len(name.parts) < 2 or name.parts[0] != names[0].parts[0]
-        if name.is_absolute() or ".." in name.parts or alone:
-            raise InvalidData(f"it holds {str(name)!r}", where=str(bundle), next_step="restore it")
-    return [PurePosixPath(*name.parts[1:]) for name in names]
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder.parent) as place:
+            try:
+                with zipfile.ZipFile(bundle) as packed:
+                    packed.extractall(place)
+            except zipfile.BadZipFile as error:
+                raise InvalidData("not a ZIP file", where=str(bundle), next_step="restore it") from error
+            inside = list(Path(place).iterdir())
+            if len(inside) != 1 or not inside[0].is_dir():
+                raise InvalidData("it does not hold one folder", where=str(bundle), next_step="restore it")
+            inside[0].rename(folder)
 
 
 def answer_sheet() -> str:
@@ -148,7 +135,11 @@ def answer_sheet() -> str:
 
 
 def _asked(number: int, question: Question) -> Iterator[str]:
-    wanted = f"One of: {', '.join(map(_word, question.choices))}" if question.choices else _unit(question)
+    wanted = "A number" if question.unit == "1" else f"In {question.unit}"
+    if question.choices:
+        # As YAML has them.
+        words = (str(one).lower() if isinstance(one, bool) else str(one) for one in question.choices)
+        wanted = f"One of: {', '.join(words)}"
     yield from textwrap.wrap(
         f"{number}. {question.asks} {wanted}.",
         _WIDTH,
@@ -158,12 +149,3 @@ def _asked(number: int, question: Question) -> Iterator[str]:
         break_on_hyphens=False,
     )
     yield f"    {question.name}: null"
-
-
-def _unit(question: Question) -> str:
-    return "A number" if question.unit == "1" else f"In {question.unit}"
-
-
-def _word(choice: Answer) -> str:
-    """A choice as YAML has it."""
-    return str(choice).lower() if isinstance(choice, bool) else str(choice)

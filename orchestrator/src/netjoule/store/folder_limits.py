@@ -41,13 +41,11 @@ class Entry(NamedTuple):
     level: int
 
 
-def walk(folder: Path, most_levels: int = MOST_LEVELS, most_files: int = MOST_FILES) -> Iterator[Entry]:
+def walk(folder: Path) -> Iterator[Entry]:
     """Everything in a folder and below it, in order; no link is followed.
 
-    Args:
-        folder: where to begin.
-        most_levels: folders deeper than this are named and not entered.
-        most_files: one more than these of a folder are looked at, which is enough to refuse it.
+    Folders more than MOST_LEVELS deep are named and not entered. One more than MOST_FILES of a folder are
+    looked at, which is enough to refuse it.
 
     Raises:
         OSError: for a folder that the system does not let be read.
@@ -56,13 +54,13 @@ def walk(folder: Path, most_levels: int = MOST_LEVELS, most_files: int = MOST_FI
     while rest:
         here, level = rest.pop()
         with os.scandir(here) as entries:
-            names = sorted(entry.name for entry in islice(entries, most_files + 1))
+            names = sorted(entry.name for entry in islice(entries, MOST_FILES + 1))
         inner = []
         for name in names:
             place = here / name
             found = place.lstat()
             yield Entry(place, found, level)
-            if stat.S_ISDIR(found.st_mode) and level <= most_levels:
+            if stat.S_ISDIR(found.st_mode) and level <= MOST_LEVELS:
                 inner.append((place, level + 1))
         rest += reversed(inner)
 
