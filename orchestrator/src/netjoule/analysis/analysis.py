@@ -180,32 +180,18 @@ def run_overlay(a: Path, b: Path, out: Path, sink: EventSink) -> None:
 def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink) -> None:
     """Run the R program over a campaign; its failure becomes ours."""
     command = [*programs.rscript(), str(script()), str(campaign.resolve()), "--json", *options]
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as chatter:
-        with child_process.held(
-            command, environment(os.environ), chatter, ask=_ASK, grace_s=_GRACE_S
-        ) as process:
-            assert process.stdout is not None
-            message = _stream(process.stdout, sink)
-            code = process.wait()
-        chatter.seek(0)
-        tail = chatter.read().strip().splitlines()
+    errors = []
+
+    def take(event: Mapping[str, Any]) -> None:
+        if event["event"] == "error":
+            errors.append(str(event.get("message", "")))
+        sink(event)
+
+    code, chatter = child_process.run_for_events(
+        command, environment(os.environ), take, ask=_ASK, grace_s=_GRACE_S
+    )
     if code != 0:
-        raise _failure(verb, code, message or (tail[-1] if tail else ""))
-
-
-def _stream(lines: Any, sink: EventSink) -> str:
-    """Pass NDJSON lines on; returns the message of the last error event."""
-    message = ""
-    for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue  # not for machines
-        if isinstance(event, dict):
-            if event.get("event") == "error":
-                message = str(event.get("message", ""))
-            sink(event)
-    return message
+        raise _failure(verb, code, (["", *chatter.strip().splitlines(), *filter(None, errors)])[-1])
 
 
 def _failure(verb: str, code: int, message: str) -> NetjouleError:

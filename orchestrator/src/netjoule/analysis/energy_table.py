@@ -50,7 +50,7 @@ def _table(rows: Sequence[Row]) -> Table:
 def _cells(row: Row, measures: Sequence[str]) -> dict[str, str]:
     """Figures of a row, by the column's name."""
     unit = row[_LAST] if row[_LAST] not in ("", "1") else "run"
-    per_work = _energy(row)
+    per_work = energy(row, "energy_per_work_j", "upper_limit_energy_per_work_j", "runs_n") or "none"
     width = half_width(row["energy_per_work_j"], row["energy_per_work_j_ci95_high"])
     return {
         f"E J/{unit}": per_work,
@@ -67,8 +67,3 @@ def _cells(row: Row, measures: Sequence[str]) -> dict[str, str]:
 _ENERGIES = frozenset(
     {"energy_per_work_j", "e_d_j", "e_t_j", "tail_energy_j", "window_s", "work", "work_per_s"}
 )
-
-
-def _energy(row: Row) -> str:
-    names = ("energy_per_work_j", "upper_limit_energy_per_work_j", "runs_n")
-    return energy(row, *names) or "none"

@@ -30,28 +30,28 @@ def floor_warnings(campaign: Path) -> list[dict[str, Any]]:
     floor_wake_ups_differ): one warning.
     """
     # Not those of an attempt that was repeated.
-    done = [row.run_id for row in read_plan(campaign) if row.status == "valid"]
-    valid = valid_results(campaign, sorted(done))
-    return [*_large_floors(campaign, valid), *_other_wake_ups(valid)]
+    cells = {row.run_id: (row.arm, row.cell) for row in read_plan(campaign) if row.status == "valid"}
+    valid = valid_results(campaign, sorted(cells))
+    return [*_large_floors(cells, valid), *_other_wake_ups(valid)]
 
 
-def _large_floors(campaign: Path, results: Mapping[str, Result]) -> list[dict[str, Any]]:
+def _large_floors(
+    cells: Mapping[str, tuple[str, Cell]], results: Mapping[str, Result]
+) -> list[dict[str, Any]]:
     runs: Counter[str] = Counter()
     large: dict[str, list[tuple[float, str]]] = {}
-    refused = [
-        (node.meter_id, run_id)
+    empty = {
+        (node.meter_id, cells[run_id])
         for run_id, result in results.items()
         for node in result.nodes
         if node.floor.reason in OUTCOME_REFUSALS
-    ]
-    cells = _cells(campaign) if refused else {}
-    empty = {(meter_id, cells.get(run_id)) for meter_id, run_id in refused}
+    }
     for run_id, result in results.items():
         for node in result.nodes:
             floor_w, delta_w = node.floor.floor_w, node.delta_p_w
             if floor_w is None or node.below_resolution or not delta_w or delta_w <= 0:
                 continue
-            if (node.meter_id, cells.get(run_id)) in empty:
+            if (node.meter_id, cells[run_id]) in empty:
                 continue
             runs[node.meter_id] += 1
             share = floor_w / delta_w
@@ -68,11 +68,6 @@ def _large_floors(campaign: Path, results: Mapping[str, Result]) -> list[dict[st
         }
         for meter_id, found in large.items()
     ]
-
-
-def _cells(campaign: Path) -> dict[str, tuple[object, ...]]:
-    """The cell of each planned run, as analysis-r/R/by-load.R has them."""
-    return {row.run_id: (row.arm, row.cell) for row in read_plan(campaign)}
 
 
 def _other_wake_ups(results: Mapping[str, Result]) -> list[dict[str, Any]]:
@@ -113,19 +108,12 @@ def _cell_words(result: Result) -> str:
     return f"{result.arm} {Cell(result.factors)}"
 
 
-def warning_line(warning: Mapping[str, Any]) -> str:
-    """A warning of `floor_warnings` for people."""
-    if warning["code"] == FLOOR_WAKE_UPS_DIFFER:
-        own, of_null = warning["wake_ups_per_message"], warning["wake_ups_per_message_of_null"]
-        return (
-            f"warning {warning['code']}: in {warning['runs']} of {warning['of_runs']} runs wake-ups per"
-            " message differ from those of the null run by more than a factor of"
-            f" {GREATEST_WAKE_UPS_FACTOR:g}, worst {own:.3g} against {of_null:.3g} ({warning['cell']});"
-            " E_A above floor there includes what the difference in wake-ups costs"
-        )
+def wake_ups_line(warning: Mapping[str, Any]) -> str:
+    """A warning of other wake-ups for people."""
+    own, of_null = warning["wake_ups_per_message"], warning["wake_ups_per_message_of_null"]
     return (
-        f"warning {warning['code']}: at meter {warning['meter_id']} the generator floor is over"
-        f" {100 * GREATEST_FLOOR_RATIO:g} % of P_A - P_I in {warning['runs']} of {warning['of_runs']} runs,"
-        f" at most {100 * warning['floor_ratio']:.0f} % ({warning['cell']});"
-        " read E_A above floor there (tables/ea_summary.csv)"
+        f"warning {warning['code']}: in {warning['runs']} of {warning['of_runs']} runs wake-ups per"
+        " message differ from those of the null run by more than a factor of"
+        f" {GREATEST_WAKE_UPS_FACTOR:g}, worst {own:.3g} against {of_null:.3g} ({warning['cell']});"
+        " E_A above floor there includes what the difference in wake-ups costs"
     )

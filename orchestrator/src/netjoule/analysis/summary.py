@@ -9,7 +9,7 @@ from typing import Any
 
 from netjoule.analysis.energy_table import ENERGY_FILE, energy_tables
 from netjoule.analysis.excluded_runs import exclusion_line, valid_results
-from netjoule.analysis.floor_warnings import FLOOR_LARGE, floor_warnings, warning_line
+from netjoule.analysis.floor_warnings import FLOOR_WAKE_UPS_DIFFER, floor_warnings, wake_ups_line
 from netjoule.core import files
 from netjoule.core.console import Output
 from netjoule.core.energy_cells import Row, number
@@ -77,8 +77,8 @@ def _tell_own(campaign: Path, own: Any, output: Output) -> None:
     for line in [*own.outside_lines(rows), *grade_lines(campaign)]:
         output.say(line)
     for warning in floor_warnings(campaign):
-        if warning["code"] != FLOOR_LARGE:  # the table has it
-            output.say(warning_line(warning))
+        if warning["code"] == FLOOR_WAKE_UPS_DIFFER:  # the table has the other
+            output.say(wake_ups_line(warning))
         output.event({"event": "warning", **warning})
     verdicts = rows_of(campaign, VERDICT_FILE)
     for words in dict.fromkeys(row["words"] for row in verdicts):

@@ -3,14 +3,49 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO
+from typing import IO, Any
 
 from netjoule.core.errors import HostLacks
 from netjoule.core.signals import exit_on_signals, handled_by, termination_signals
+
+
+def run_for_events(
+    command: Sequence[str],
+    env: Mapping[str, str],
+    sink: Callable[[Mapping[str, Any]], None],
+    *,
+    ask: Sequence[signal.Signals],
+    grace_s: float,
+) -> tuple[int, str]:
+    """Run a program to its end; its exit code, and what it wrote on stderr.
+
+    Args:
+        sink: gets each event, a JSON document per line of its output, as it comes; what else stands there is
+            of programs that it starts.
+        command, env, ask, grace_s: as `held` has them.
+
+    Raises:
+        HostLacks: when the program cannot be started.
+    """
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr:
+        with held(command, env, stderr, ask=ask, grace_s=grace_s) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                try:
+                    document = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(document, dict) and "event" in document:
+                    sink(document)
+            code = process.wait()
+        stderr.seek(0)
+        return code, stderr.read()
 
 
 @contextmanager

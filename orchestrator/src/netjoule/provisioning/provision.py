@@ -7,17 +7,15 @@ itself. What they do comes back as one JSON document per line (ansible/plugins/c
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from netjoule.core import programs, secrets
 from netjoule.core.errors import HostLacks, RunFailed, UsageError
@@ -194,14 +192,23 @@ def run(request: Request, sink: Callable[[Event], None]) -> Outcome:
     """
     outcome, began = Outcome(prepare(request)), time.monotonic()
     folder = _playbooks()
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr:
-        code = _play(_command(request, folder), _environment(folder, request), stderr, outcome, sink)
-        outcome.seconds = time.monotonic() - began
-        if code == _CONTROL_C:
-            raise KeyboardInterrupt
-        if code != 0 and not outcome.failures:
-            stderr.seek(0)
-            raise RunFailed(f"ansible-playbook: {_last_error(stderr.read()) or f'ended with code {code}'}")
+
+    def take(event: Event) -> None:
+        outcome.take(event)
+        sink(event)
+
+    code, stderr = child_process.run_for_events(
+        _command(request, folder),
+        _environment(folder, request),
+        take,
+        ask=(signal.SIGTERM,),  # it ends its connections, and has a Ctrl-C of its own already
+        grace_s=_ENDS_WITHIN_S,
+    )
+    outcome.seconds = time.monotonic() - began
+    if code == _CONTROL_C:
+        raise KeyboardInterrupt
+    if code != 0 and not outcome.failures:
+        raise RunFailed(f"ansible-playbook: {_last_error(stderr) or f'ended with code {code}'}")
     return outcome
 
 
@@ -245,35 +252,6 @@ def _plainly(event: Event) -> str:
     for pattern, plain in _PLAIN:
         message = re.sub(pattern, plain, message)
     return message
-
-
-def _play(
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    stderr: IO[str],
-    outcome: Outcome,
-    sink: Callable[[Event], None],
-) -> int:
-    """Run the program, hand its events on; its exit code."""
-    # It ends its connections, and has a Ctrl-C of its own already.
-    ask = (signal.SIGTERM,)
-    with child_process.held(command, environment, stderr, ask=ask, grace_s=_ENDS_WITHIN_S) as process:
-        assert process.stdout is not None
-        for event in _events(process.stdout):
-            outcome.take(event)
-            sink(event)
-        return process.wait()
-
-
-def _events(lines: Iterable[str]) -> Iterator[Event]:
-    """The documents among the lines; a program that a task starts may have written others."""
-    for line in lines:
-        try:
-            document = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(document, dict) and "event" in document:
-            yield document
 
 
 def _playbooks() -> Path:
