@@ -40,6 +40,7 @@ METER = "none"
 """Name of what stands where a campaign has a meter."""
 _OF_CELL = ("payload_bytes", "offered_rate_mbps", "direction")
 _SAME_IN_ALL = {"parallel": 1, "pacing": "other", "window_us": 0, "gso": False}
+_UNKNOWN = ("serial", "firmware", "crest_factor", "update_interval_s", "calibration_date")
 _LONGEST_S = 86_400.0  # of a measure window, as workloads may ask for
 
 
@@ -153,13 +154,8 @@ def _workload(runs: Sequence[_Run]) -> Workload:
         },
         "flow": {"generator": generator, "ip_version": runs[0].flow.report["ip_version"]},
         "blocks": max(row.block for row in rows),
-        "timing": {
-            "idle_s": 0,
-            "settle_s": 0,
-            "warm_up_s": 0,
-            "measure_s": min(longest_s, _LONGEST_S),
-            "tail_s": 0,
-        },
+        "timing": dict.fromkeys(("idle_s", "settle_s", "warm_up_s", "tail_s"), 0)
+        | {"measure_s": min(longest_s, _LONGEST_S)},
         "limits": {"max_attempts": 1},
     }
     # Not held to the rules of flows, whose defaults were nobody's choice: no file tells which options it had.
@@ -181,31 +177,21 @@ def _topology(options: Options) -> Topology:
 
 def _passport() -> dict[str, Any]:
     """What stands for a meter: every table has one, and this one says that there was none."""
-    return {
+    not_logged = "power was not logged"
+    accuracy = {"reading_ratio": None, "range_ratio": None, "source": not_logged, "status": "unknown"}
+    return dict.fromkeys((*_UNKNOWN, "device_model", "device_form")) | {
         "schema_version": 1,
         "meter_id": METER,
         "node": CLIENT,
         "adapter": "none",
         "make": "no",
         "model": "meter",
-        "serial": None,
-        "firmware": None,
-        "identification": "power was not logged",
-        "range": {"voltage_v": None, "current_a": None, "power_w": None},
-        "crest_factor": None,
-        "update_interval_s": None,
+        "identification": not_logged,
+        "range": dict.fromkeys(("voltage_v", "current_a", "power_w")),
         "lag_s": 0,
-        "accuracy": {
-            "reading_ratio": None,
-            "range_ratio": None,
-            "source": "power was not logged",
-            "status": "unknown",
-        },
-        "calibration_date": None,
+        "accuracy": accuracy,
         "emulated": False,
         "power_source": "unknown",
-        "device_model": None,
-        "device_form": None,
     }
 
 
@@ -294,7 +280,7 @@ def _document(campaign: Campaign, run: _Run, report: Mapping[str, Any]) -> dict[
     document = new_run_document(campaign.name, campaign.topology, run.row, began)
     measure = Span(*(run.t_start_s + edge_ns / 1e9 for edge_ns in flow.measure_ns))
     # Nothing planned the window, so no flow is too short for it.
-    reasons = [*flow.notes, *judge_flow(report, report["sender"]["last_packet_ns"] or 0)]
+    reasons = [*filter(None, flow.notes), *judge_flow(report, report["sender"]["last_packet_ns"] or 0)]
     coded = [reason.as_json() for reason in reasons]
     return document | {
         "windows": document["windows"] | {"measure": measure.as_json()},

@@ -19,22 +19,21 @@ from netjoule.core.errors import UsageError
 from netjoule.core.reason import Reason
 from netjoule.importing.flows import (
     HOSTS,
-    RUN_ID,
     FileRead,
     Found,
     ImportedFlow,
     Options,
     measured_ns,
     rate_of,
-    require_supported,
+    request,
     settle_unknown,
 )
 from netjoule.importing.sources import Source
-from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.ditg import Record, dated_ns, records
 from netjoule.loads.flow.generators.messages import Arrival, Sent, flow_report, joint_jitter_ms
 
 FORMAT = "ditg-text"
+BEGINNING = "Flow>"
 GENERATOR = "ditg"
 _WHOSE = re.compile(r"Flow>\s*(\d+)\s+Seq>\s*\d+\s+Src>\s*(\S+)\s+Dest>\s*(\S+)\s.*Size>\s*(\d+)\s*")
 _MOST_DELAY_NS = 10 * 10**9  # more than any queue holds: then the two clocks are not one
@@ -60,11 +59,6 @@ class _Log:
         if len(found) != len(self.lines):
             raise self.source.refuse("a line has an invalid time")
         return found
-
-
-def is_text(text: str) -> bool:
-    """Whether a file begins as a decoded log does."""
-    return text.startswith("Flow>")
 
 
 def read(sources: Sequence[Source], options: Options) -> Found:
@@ -132,17 +126,16 @@ def _flow(sent: _Log | None, got: _Log, key: _Key, options: Options, *, company:
     duration_s = length_s * messages / (messages - 1)
     payload_bytes = round(logs[0].size_bytes / len(logs[0].lines))
     rate = rate_of(None, 8e-6 * messages * payload_bytes / duration_s, options)
-    spec = FlowSpec(
-        run_id=RUN_ID,
+    spec = request(
+        got.source,
+        GENERATOR,
         transport=str(options.transport),
         payload_bytes=payload_bytes,
         offered_rate_mbps=rate.mbps,
         duration_s=duration_s,
         direction="up",
         ip_version=6 if ":" in key[1].rpartition("/")[0] else 4,
-        seed=0,
     )
-    require_supported(got.source, GENERATOR, spec)
     arrivals, apart = _arrivals(came, near_ns, zero_ns)
     times_ns = [at_ns - zero_ns for at_ns in left_ns]
     report = flow_report(
@@ -166,7 +159,7 @@ def _flow(sent: _Log | None, got: _Log, key: _Key, options: Options, *, company:
         zero_ns * 1e-9,
         report,
         measured_ns(report, round(duration_s * 1e9)),
-        tuple(note for note in notes if note is not None),
+        notes,
         tuple(log.source for log in logs),
     )
 

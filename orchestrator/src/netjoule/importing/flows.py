@@ -61,7 +61,7 @@ class ImportedFlow:
         began_s: when its first message left, seconds since 1970 on the sender's clock.
         report: flow report; its times count from the first message.
         measure_ns: start and end of what its goodput is taken over, on the report's clock.
-        notes: coded reasons that come with the files.
+        notes: coded reasons that come with the files; None where a thing is as it should be.
         sources: files that tell of it.
     """
 
@@ -70,7 +70,7 @@ class ImportedFlow:
     began_s: float
     report: dict[str, Any]
     measure_ns: tuple[int, int]
-    notes: tuple[Reason, ...]
+    notes: Sequence[Reason | None]
     sources: tuple[Source, ...]
 
 
@@ -127,11 +127,12 @@ def rate_of(told_mbps: float | None, sent_mbps: float, options: Options) -> Rate
     return Rate(taken, Reason("offered_rate_assumed", words))
 
 
-def require_supported(source: Source, generator: str, spec: FlowSpec) -> None:
-    """Refuse a flow, as the request that its report is made from.
+def request(source: Source, generator: str, **asked: Any) -> FlowSpec:
+    """A flow as the request that its report is made from.
 
     Raises InvalidData, naming the file, for what no campaign can hold.
     """
+    spec = FlowSpec(run_id=RUN_ID, seed=0, **asked)
     ability = ABILITIES[generator]
     if spec.transport not in ability.transports:
         known = ", ".join(sorted(ability.transports))
@@ -149,6 +150,7 @@ def require_supported(source: Source, generator: str, spec: FlowSpec) -> None:
         )
     if spec.duration_s <= 0:
         raise source.refuse("its flow took no time")
+    return spec
 
 
 def settle_unknown(report: dict[str, Any], rate: Rate) -> dict[str, Any]:

@@ -22,10 +22,10 @@ from netjoule.importing.flows import (
     ImportedFlow,
     Options,
     rate_of,
-    require_supported,
+    request,
 )
 from netjoule.importing.sources import Source
-from netjoule.loads.flow.generators import FlowSpec, foreign
+from netjoule.loads.flow.generators import foreign
 from netjoule.loads.flow.generators.iperf3_report import IperfTest
 
 FORMAT = "iperf3-json"
@@ -98,17 +98,16 @@ def _flow(
     totals = test.told_totals(second=second)
     rate = rate_of(test.asked_mbps, 8e-6 * totals.sent_bytes / totals.seconds, options)
     program = "iperf-dccp" if test.is_dccp else "iperf3"
-    spec = FlowSpec(
-        run_id=RUN_ID,
+    spec = request(
+        sources[0],
+        program,
         transport=test.transport,
         payload_bytes=test.payload_bytes,
         offered_rate_mbps=rate.mbps,
         duration_s=test.asked_s or totals.seconds,
         direction="up" if up else "down",
         ip_version=test.ip_version,
-        seed=0,
     )
-    require_supported(sources[0], program, spec)
     asked = math.floor(rate.mbps * 1e6 * totals.seconds / 8 / test.payload_bytes) if rate.note is None else 0
     ends = test.both_ends(totals, up=up, asked_messages=asked, hosts=HOSTS, boot_id="unknown")
     mine = [i for i in ends["intervals"] if i["end"] == "receiver"]
@@ -131,7 +130,7 @@ def _flow(
         began_s=test.began_s,
         report=report,
         measure_ns=(mine[0]["start_ns"], mine[-1]["end_ns"]),
-        notes=tuple(note for note in (rate.note, _company(test)) if note is not None),
+        notes=(rate.note, _company(test)),
         sources=sources,
     )
 
@@ -146,18 +145,20 @@ def _company(test: IperfTest) -> Reason | None:
 
 
 def _cookie(report: Node) -> str:
-    found = report.at("start").get("cookie")
-    return found.text() if found is not None else ""
+    return _told(report.at("start"), "cookie")
 
 
 def _version(start: Node) -> str | None:
     """Number of the version, which it tells as ``iperf 3.12``."""
-    found = start.get("version")
-    return found.text().removeprefix("iperf").strip() or None if found is not None else None
+    return _told(start, "version").removeprefix("iperf").strip() or None
 
 
 def _system(start: Node) -> str | None:
     """Kernel name, release and machine of ``uname -a``, without the host's name."""
-    found = start.get("system_info")
-    words = found.text().split() if found is not None else []
+    words = _told(start, "system_info").split()
     return " ".join([words[0], words[2], words[-1]]) if len(words) > 3 else None
+
+
+def _told(start: Node, name: str) -> str:
+    found = start.get(name)
+    return found.text() if found is not None else ""

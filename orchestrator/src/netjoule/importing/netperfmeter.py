@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,19 +21,17 @@ from netjoule.core.reason import Reason
 from netjoule.importing.ditg import unlike_clocks_ns
 from netjoule.importing.flows import (
     HOSTS,
-    RUN_ID,
     FileRead,
     Found,
     ImportedFlow,
     Options,
     measured_ns,
     rate_of,
-    require_supported,
+    request,
     settle_unknown,
 )
 from netjoule.importing.sources import Source
 from netjoule.loads.flow.abilities import ABILITIES
-from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.messages import Clocks
 from netjoule.loads.flow.generators.netperfmeter import as_report, read_scalars, read_vector
 
@@ -53,6 +52,7 @@ _FIGURES += [f"{which} {what}" for which in ("Transmitted", "Received") for what
 _MOST_FIGURE = 2.0**53
 _MOST = {"Received Packets": 2e7}  # each is an object in memory
 _LONGEST_S = 86_400.0
+_TOGETHER = "import NAME-active.sca, NAME-passive.sca and the vectors beside them together"
 
 _Settings = Mapping[tuple[str, str], str]  # by number of the flow and name
 
@@ -68,32 +68,24 @@ def read(sources: Sequence[Source], options: Options) -> Found:
     Raises InvalidData for a file that the user named and that cannot be used.
     """
     found = Found()
-    files = {source.path.with_name(source.name): source for source in sources}
     configs = [source for source in sources if format_of(source.text) == CONFIG]
-    for path, source in files.items():
-        kind = format_of(source.text)
-        found.files.append(FileRead(source, str(kind), options.generator_version))
-        if kind != SCALARS or not path.name.endswith("-active.sca"):
-            continue
-        with found.reading(source):
-            config = next((c for c in configs if _names_it(c, path.name)), None)
-            measurement = _Measurement(path, files, config, options)
-            found.flows += list(measurement.flows())
-            found.refused += measurement.refused
-    measurements = {(path.parent, _stem(path)) for path in files if path.name.endswith("-active.sca")}
-    for path, source in files.items():
-        if source not in configs and (path.parent, _stem(path)) not in measurements:
+    measurements: dict[Path, dict[str, Source]] = defaultdict(dict)
+    for source in sources:
+        found.files.append(FileRead(source, str(format_of(source.text)), options.generator_version))
+        if source not in configs:
+            measurements[source.path.with_name(_FILE.sub("", source.name))][source.name] = source
+    for stem, files in measurements.items():
+        active = files.get(f"{stem.name}-active.sca")
+        for source in files.values() if active is None else [active]:
             with found.reading(source):
-                raise source.refuse(
-                    "the scalars of its measurement's active side are not among the files",
-                    next_step="import NAME-active.sca, NAME-passive.sca and the vectors beside them together",
-                )
+                if active is None:
+                    what = "the scalars of its measurement's active side are not among the files"
+                    raise source.refuse(what, next_step=_TOGETHER)
+                config = next((c for c in configs if _names_it(c, active.name)), None)
+                measurement = _Measurement(stem.name, files, config, options)
+                found.flows += list(measurement.flows())
+                found.refused += measurement.refused
     return found
-
-
-def _stem(path: Path) -> str:
-    """Name of a measurement, by one of its files."""
-    return _FILE.sub("", path.name)
 
 
 def _names_it(config: Source, scalars: str) -> bool:
@@ -102,14 +94,13 @@ def _names_it(config: Source, scalars: str) -> bool:
 
 
 class _Measurement:
-    """The files of one measurement; `path` is its active side's scalar file."""
+    """The files of one measurement by name; scalars of its active side are among them."""
 
     def __init__(
-        self, path: Path, files: Mapping[Path, Source], config: Source | None, options: Options
+        self, stem: str, files: Mapping[str, Source], config: Source | None, options: Options
     ) -> None:
-        self._stem = path.name.removesuffix("-active.sca")
-        self._folder, self._files, self._config, self._options = path.parent, files, config, options
-        self._active = files[path]
+        self._stem, self._files, self._config, self._options = stem, files, config, options
+        self._active = files[f"{stem}-active.sca"]
         self.refused: list[InvalidData] = []
         self._settings: _Settings = (
             {(flow, name): value for flow, name, value in _SETTING.findall(config.text)} if config else {}
@@ -139,7 +130,7 @@ class _Measurement:
 
     def _of_flow(self, name: str, number: int) -> tuple[Source, str]:
         """A file with its text, in which the flow has number 0, the only one that its reader knows."""
-        source = self._files.get(self._folder / name)
+        source = self._files.get(name)
         if source is None:
             raise self._active.refuse(
                 f"its measurement lacks {name}", next_step="import both beside each other"
@@ -163,17 +154,16 @@ class _Measurement:
         # Not the whole seconds it may have been told: it sends on for up to another one.
         duration_s = (last_us - first_us) * 1e-6 * packets / (packets - 1)
         rate = rate_of(self._asked_mbps(number, direction), 8e-6 * size_bytes / duration_s, self._options)
-        spec = FlowSpec(
-            run_id=RUN_ID,
+        spec = request(
+            self._active,
+            GENERATOR,
             transport=self._transport(number),
             payload_bytes=round(size_bytes / packets),
             offered_rate_mbps=rate.mbps,
             duration_s=duration_s,
             direction=direction,
             ip_version=self._options.ip_version or 4,
-            seed=0,
         )
-        require_supported(self._active, GENERATOR, spec)
         arrivals = _lines(*found[f"{receiver}.vec"])
         got = self._scalars(texts[f"{receiver}.sca"], number)
         shift_ns = self._shift_ns(arrivals, got, first_us, last_us)
@@ -196,7 +186,7 @@ class _Measurement:
             zero_ns * 1e-9,
             report,
             measured_ns(report, round(duration_s * 1e9)),
-            tuple(note for note in notes if note is not None),
+            notes,
             (*sources, self._config) if self._config is not None else sources,
         )
 

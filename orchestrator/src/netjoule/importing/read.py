@@ -49,7 +49,7 @@ def _generator_of(source: Source) -> str:
             what = f"JSON of more than {reading.MOST_DOCUMENT_BYTES / 1e6:g} MB"
             raise source.refuse(what, next_step="import a part of it")
         return "iperf3"
-    if ditg.is_text(start):
+    if start.startswith(ditg.BEGINNING):
         return "ditg"
     if netperfmeter.format_of(start) is not None:
         return "netperfmeter"
