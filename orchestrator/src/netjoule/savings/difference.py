@@ -43,11 +43,6 @@ class Wanted:
     direction: str | None = None
     pacing: str | None = None
 
-    @property
-    def narrowed(self) -> bool:
-        """Whether anything was chosen."""
-        return self != Wanted()
-
 
 @dataclass(frozen=True, slots=True)
 class Difference:

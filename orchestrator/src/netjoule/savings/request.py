@@ -55,7 +55,7 @@ def require_sense(request: Request) -> None:
     if (request.difference is None) != (request.u95 is None):
         there, missing = ("--difference", "--u95") if request.u95 is None else ("--u95", "--difference")
         raise UsageError(f"{there} without {missing}", next_step="give both, in J/Mb")
-    if request.campaign is None and request.wanted.narrowed:
+    if request.campaign is None and request.wanted != Wanted():
         raise UsageError("a cell is chosen, but no campaign", next_step="name it with --campaign DIR")
     if request.figures and request.campaign is None and request.difference is None:
         named = ", ".join(map(_option, request.figures))

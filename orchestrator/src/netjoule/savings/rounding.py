@@ -65,7 +65,7 @@ def judge(values: Sequence[Fraction], printed: Sequence[str], place: int, cut: s
     carried = Fraction(Decimal(before)) * value / values[place - 1] if before else value
     return Judgement(
         printed=text,
-        exact=decimal_text(value),
+        exact=f"{float(value):.7g}",
         rounded=cut_to(value, text, ROUNDED),
         truncated=cut_to(value, text, TRUNCATED),
         before=before,
@@ -92,8 +92,3 @@ def cut_to(value: Fraction, like: str, cut: str) -> str:
     decimals = len(like.partition("e")[0].partition(".")[2])
     mantissa, _, power = f"{number:.{decimals}e}".partition("e")
     return f"{mantissa}e{int(power)}"
-
-
-def decimal_text(value: Fraction, digits: int = 7) -> str:
-    """A number to seven significant digits, without trailing zeros."""
-    return f"{float(value):.{digits}g}"
