@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import re
-from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import netjoule_contracts as contracts
 from netjoule.topology.hosts import ROLES
@@ -75,29 +72,28 @@ SECRET_FIELD = re.compile(
 """Names of fields whose value, unless it is a reference, is a secret."""
 
 # What many machines, accounts and instruments are called as delivered.
-_HOSTS = (
-    "localhost localhost.localdomain ip6-localhost ip6-loopback unknown none emulated linux debian ubuntu "
-    "raspberrypi fedora openwrt"
-)
-_USERS = "root nobody user users shared public pi debian ubuntu admin vagrant unknown"
-_SERIALS = "0 none null unknown n/a emulated"
 _NOBODY = {
-    Kind.HOST: frozenset(_HOSTS.split()),
-    Kind.USER: frozenset(_USERS.split()),
-    Kind.SERIAL: frozenset(_SERIALS.split()),
+    Kind.HOST: "localhost localhost.localdomain ip6-localhost ip6-loopback unknown none emulated linux debian"
+    " ubuntu raspberrypi fedora openwrt",
+    Kind.USER: "root nobody user users shared public pi debian ubuntu admin vagrant unknown",
+    Kind.SERIAL: "0 none null unknown n/a emulated",
 }
 _ROLE = re.compile(
     "(?:" + "|".join(role.replace("_", "[-_ ]?") for role in ROLES) + r"|ap|sta|station)[-_]?\d*",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_WORD = re.compile(r'"([A-Za-z][A-Za-z0-9_-]*)"')  # a JSON text of one word, or a field's name
 _PROGRAMS = ("netjoule", "netjoule-traffic", "netjoule-link", "netjoule-meters", "netjoule-device")
 
 
 def nobody(kind: Kind, text: str) -> bool:
     """Whether a name identifies nobody: empty, a role of the topology, or as machines come from the shop."""
     name = text.strip().casefold()
-    return not name or name in _NOBODY.get(kind, ()) or (kind is Kind.HOST and bool(_ROLE.fullmatch(name)))
+    return (
+        not name
+        or name in _NOBODY.get(kind, "").split()
+        or (kind is Kind.HOST and bool(_ROLE.fullmatch(name)))
+    )
 
 
 @cache
@@ -111,7 +107,7 @@ def own_words() -> frozenset[str]:
     paths = [*root.glob("schemas/*.json"), *root.glob("tables/*.json"), root / "transports.json"]
     words = {*_PROGRAMS, *adapter_names(), *device_models()}
     for path in [*paths, root / "reasons.json"]:
-        words.update(_words(json.loads(path.read_text(encoding="utf-8"))))
+        words.update(_WORD.findall(path.read_text(encoding="utf-8")))
     parts = {part for word in words for part in re.split(r"[-_]", word)}
     return frozenset(word.casefold() for word in words | parts if word)
 
@@ -129,16 +125,3 @@ def device_models() -> frozenset[str]:
     found = importlib.util.find_spec("netjoule_devices")  # its data files alone: the package is a program
     folders = found.submodule_search_locations if found is not None else None
     return frozenset(path.stem for folder in folders or () for path in Path(folder, "models").glob("*.yaml"))
-
-
-def _words(value: Any) -> Iterator[str]:
-    """Names of fields and texts of one word, of a contract."""
-    if isinstance(value, dict):
-        for name, part in value.items():
-            yield from _words(name)
-            yield from _words(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _words(part)
-    elif isinstance(value, str) and _WORD.fullmatch(value):
-        yield value

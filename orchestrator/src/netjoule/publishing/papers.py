@@ -147,16 +147,11 @@ def _put(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes no aliases: netjoule's own reader takes few of them."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
 def _yaml(document: Mapping[str, Any]) -> str:
-    text: str = yaml.dump(dict(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
-    return text
+    """YAML without aliases, of which netjoule's own reader takes few: nothing of a copy is there twice."""
+    return str(
+        yaml.safe_dump(json.loads(json.dumps(document)), sort_keys=False, allow_unicode=True, width=110)
+    )
 
 
 def _write_inputs(folder: Path, document: Mapping[str, Any]) -> None:
