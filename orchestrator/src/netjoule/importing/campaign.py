@@ -280,7 +280,7 @@ def _document(campaign: Campaign, run: _Run, report: Mapping[str, Any]) -> dict[
     document = new_run_document(campaign.name, campaign.topology, run.row, began)
     measure = Span(*(run.t_start_s + edge_ns / 1e9 for edge_ns in flow.measure_ns))
     # Nothing planned the window, so no flow is too short for it.
-    reasons = [*filter(None, flow.notes), *judge_flow(report, report["sender"]["last_packet_ns"] or 0)]
+    reasons = [*flow.notes, *judge_flow(report, report["sender"]["last_packet_ns"] or 0)]
     coded = [reason.as_json() for reason in reasons]
     return document | {
         "windows": document["windows"] | {"measure": measure.as_json()},

@@ -159,7 +159,7 @@ def _flow(sent: _Log | None, got: _Log, key: _Key, options: Options, *, company:
         zero_ns * 1e-9,
         report,
         measured_ns(report, round(duration_s * 1e9)),
-        notes,
+        tuple(filter(None, notes)),
         tuple(log.source for log in logs),
     )
 

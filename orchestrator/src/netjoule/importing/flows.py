@@ -61,7 +61,7 @@ class ImportedFlow:
         began_s: when its first message left, seconds since 1970 on the sender's clock.
         report: flow report; its times count from the first message.
         measure_ns: start and end of what its goodput is taken over, on the report's clock.
-        notes: coded reasons that come with the files; None where a thing is as it should be.
+        notes: coded reasons that come with the files.
         sources: files that tell of it.
     """
 
@@ -70,7 +70,7 @@ class ImportedFlow:
     began_s: float
     report: dict[str, Any]
     measure_ns: tuple[int, int]
-    notes: Sequence[Reason | None]
+    notes: tuple[Reason, ...]
     sources: tuple[Source, ...]
 
 

@@ -130,7 +130,7 @@ def _flow(
         began_s=test.began_s,
         report=report,
         measure_ns=(mine[0]["start_ns"], mine[-1]["end_ns"]),
-        notes=(rate.note, _company(test)),
+        notes=tuple(filter(None, (rate.note, _company(test)))),
         sources=sources,
     )
 

@@ -186,7 +186,7 @@ class _Measurement:
             zero_ns * 1e-9,
             report,
             measured_ns(report, round(duration_s * 1e9)),
-            notes,
+            tuple(filter(None, notes)),
             (*sources, self._config) if self._config is not None else sources,
         )
 
