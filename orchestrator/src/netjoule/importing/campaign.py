@@ -262,8 +262,8 @@ def _write_run(campaign: Campaign, run: _Run) -> float:
     given = ("transport", *_OF_CELL, "duration_s", "ip_version", "seed")
     asked = FlowSpec(run_id=row.run_id, client=node, **{name: report[name] for name in given})
     campaign.write_run(document | work_fields([(asked, report)], [run.t_start_s], rows))
-    status = "invalid" if document["status"] == "invalid" else "valid"
-    campaign.set_status(row.run_id, status, _code(document))
+    spoilt = first_invalidating(document["reasons"])
+    campaign.set_status(row.run_id, "invalid" if spoilt else "valid", spoilt.code if spoilt else "")
     came_from = Reason("", f"from {names(flow.sources)}")
     _event(campaign, row, run.t_start_s, ("orchestrator", "imported"), came_from)
     _event(campaign, row, run.t_start_s, ("generator", "first_packet"), Reason("", ""))
@@ -290,11 +290,6 @@ def _document(campaign: Campaign, run: _Run, report: Mapping[str, Any]) -> dict[
         "status": "invalid" if first_invalidating(coded) else "done",
         "reasons": coded,
     }
-
-
-def _code(document: Mapping[str, Any]) -> str:
-    reason = first_invalidating(document["reasons"])
-    return reason.code if reason is not None else ""
 
 
 def _event(campaign: Campaign, row: PlanRow, t_s: float, what: tuple[str, str], reason: Reason) -> None:

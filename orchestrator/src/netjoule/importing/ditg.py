@@ -61,8 +61,8 @@ class _Log:
         return found
 
 
-def read(sources: Sequence[Source], options: Options) -> Found:
-    """The flows of some decoded logs.
+def read(sources: Sequence[Source], options: Options, found: Found) -> None:
+    """Find the flows of some decoded logs.
 
     Raises:
         UsageError: when the transport, which is in no log, is not named.
@@ -74,7 +74,6 @@ def read(sources: Sequence[Source], options: Options) -> Found:
             where=str(sources[0].path),
             next_step="name it: --transport udp, tcp or dccp-kernel",
         )
-    found = Found()
     sent: dict[_Key, _Log] = {}
     got: dict[_Key, _Log] = {}
     for source in sources:
@@ -95,7 +94,6 @@ def read(sources: Sequence[Source], options: Options) -> Found:
                 "it is the sender's log only, so what arrived is not known",
                 next_step="import it with the log of ITGRecv",
             )
-    return found
 
 
 def _flows_of(source: Source) -> dict[_Key, _Log]:

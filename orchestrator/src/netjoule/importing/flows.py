@@ -106,12 +106,6 @@ class Found:
                 raise told from error
             self.refused.append(told)
 
-    def add(self, other: Found) -> None:
-        """Take over what another reader found."""
-        self.flows += other.flows
-        self.files += other.files
-        self.refused += other.refused
-
 
 def rate_of(told_mbps: float | None, sent_mbps: float, options: Options) -> Rate:
     """The offered load: as the file tells it, else as the user does, else what left, to two digits.

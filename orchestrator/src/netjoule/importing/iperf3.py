@@ -32,12 +32,11 @@ FORMAT = "iperf3-json"
 _FLOW_ID = re.compile("[A-Za-z0-9-]{1,64}")  # as flow_report.schema.json has it
 
 
-def read(sources: Sequence[Source], options: Options) -> Found:
-    """The flows of all tests in some files.
+def read(sources: Sequence[Source], options: Options, found: Found) -> None:
+    """Find the flows of all tests in some files.
 
     Raises InvalidData for a file that the user named and that cannot be used.
     """
-    found = Found()
     clients: list[tuple[Source, Node]] = []
     servers: dict[str, tuple[Source, Node]] = {}
     for source in sources:
@@ -61,7 +60,6 @@ def read(sources: Sequence[Source], options: Options) -> Found:
                 "it is a server's report of a test, which has zeros for what its client did",
                 next_step="import the client's report of the same test, with this one or by itself",
             )
-    return found
 
 
 def _require_report(source: Source, reports: Sequence[Node]) -> None:

@@ -62,12 +62,11 @@ def format_of(text: str) -> str | None:
     return next((kind for start, kind in _BEGINNINGS.items() if text.startswith(start)), None)
 
 
-def read(sources: Sequence[Source], options: Options) -> Found:
-    """The flows of all measurements among some files.
+def read(sources: Sequence[Source], options: Options, found: Found) -> None:
+    """Find the flows of all measurements among some files.
 
     Raises InvalidData for a file that the user named and that cannot be used.
     """
-    found = Found()
     configs = [source for source in sources if format_of(source.text) == CONFIG]
     measurements: dict[Path, dict[str, Source]] = defaultdict(dict)
     for source in sources:
@@ -85,7 +84,6 @@ def read(sources: Sequence[Source], options: Options) -> Found:
                 measurement = _Measurement(stem.name, files, config, options)
                 found.flows += list(measurement.flows())
                 found.refused += measurement.refused
-    return found
 
 
 def _names_it(config: Source, scalars: str) -> bool:

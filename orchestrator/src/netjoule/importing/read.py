@@ -38,7 +38,7 @@ def read_all(places: Sequence[Path], options: Options) -> Found:
                 next_step="import a part of them",
             )
     for name, members in by_generator.items():
-        found.add(_READERS[name](members, options))
+        _READERS[name](members, options, found)
     return found
 
 

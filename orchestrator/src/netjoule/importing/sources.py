@@ -84,7 +84,7 @@ def find(places: Sequence[Path]) -> list[tuple[Path, bool]]:
     return list(found.items())
 
 
-def read(path: Path, *, named: bool = True, most_bytes: int = MOST_BYTES) -> Source:
+def read(path: Path, *, named: bool = True) -> Source:
     """Read a file, decompressed when bzip2 compressed it.
 
     Raises:
@@ -95,7 +95,7 @@ def read(path: Path, *, named: bool = True, most_bytes: int = MOST_BYTES) -> Sou
         raise Source.unread(path, named=named).refuse(f"a folder more than {MOST_LEVELS} levels deep")
     try:
         with file_errors("read", path):
-            raw = reading.content(path, most_bytes)
+            raw = reading.content(path, MOST_BYTES)
             changed_s = path.stat().st_mtime
     except InvalidData as error:
         next_step = "import a part of it" if path.is_file() else "name a file, or a folder of files"
@@ -103,19 +103,19 @@ def read(path: Path, *, named: bool = True, most_bytes: int = MOST_BYTES) -> Sou
     source = Source(path, raw, len(raw), hashlib.sha256(raw).hexdigest(), changed_s, named)
     if not raw.startswith(_BZ2):
         return source
-    data = _decompressed(source, most_bytes)
+    data = _decompressed(source)
     return Source(path, data, source.size_bytes, source.sha256, changed_s, named)
 
 
-def _decompressed(source: Source, most_bytes: int) -> bytes:
+def _decompressed(source: Source) -> bytes:
     """The whole of a bzip2 file, of several streams when it has them."""
     try:
         with bz2.open(io.BytesIO(source.data)) as packed:
-            data = packed.read(most_bytes + 1)
+            data = packed.read(MOST_BYTES + 1)
     except EOFError:
         raise source.refuse("its bzip2 compression is cut off") from None
     except (OSError, ValueError) as error:
         raise source.refuse(f"its bzip2 compression is broken: {error}") from error
-    if len(data) > most_bytes:
-        raise source.refuse(f"it unpacks to more than {most_bytes / 1e6:g} MB")
+    if len(data) > MOST_BYTES:
+        raise source.refuse(f"it unpacks to more than {MOST_BYTES / 1e6:g} MB")
     return data

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from netjoule.core import programs, secrets
-from netjoule.core.errors import HostLacks, RunFailed, UsageError
+from netjoule.core.errors import RunFailed, UsageError
 from netjoule.hosts import child_process
 from netjoule.provisioning import inventory
 from netjoule.topology import topology
@@ -191,7 +191,7 @@ def run(request: Request, sink: Callable[[Event], None]) -> Outcome:
         RunFailed: when ansible-playbook ends without having come to any host.
     """
     outcome, began = Outcome(prepare(request)), time.monotonic()
-    folder = _playbooks()
+    folder = programs.shipped("ansible/site.yml").parent
 
     def take(event: Event) -> None:
         outcome.take(event)
@@ -252,13 +252,6 @@ def _plainly(event: Event) -> str:
     for pattern, plain in _PLAIN:
         message = re.sub(pattern, plain, message)
     return message
-
-
-def _playbooks() -> Path:
-    root = programs.checkout()
-    if root is None or not (root / "ansible/site.yml").is_file():
-        raise HostLacks("the playbooks (ansible/) are not here", next_step="run netjoule in its source tree")
-    return root / "ansible"
 
 
 def _command(request: Request, folder: Path) -> list[str]:

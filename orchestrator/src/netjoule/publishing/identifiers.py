@@ -45,21 +45,16 @@ _TIME = _DAY + r"T\d\d:\d\d:\d\d(?:\.\d+)?Z"
 KEPT = {
     name: re.compile(pattern)
     for name, pattern in {
-        "run_id": _RUN,
-        "runs": _RUN,
+        **dict.fromkeys(("run_id", "runs"), _RUN),
         "flow_id": _RUN + "|[0-9a-f-]{8,64}",
         "boot_id": "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
         "event": "[a-z0-9_]+",
         "sha256": "[0-9a-f]{64}",
         "schedule_digest": "fnv1a64:[0-9a-f]{16}",
-        "date": _DAY,
-        "calibration_date": _DAY,
+        **dict.fromkeys(("date", "calibration_date"), _DAY),
         "rig": r"rig\d+",
         "load": "|".join(contracts.loads()),
-        "t_utc": _TIME,
-        "created_utc": _TIME,
-        "started_utc": _TIME,
-        "ended_utc": _TIME,
+        **dict.fromkeys(("t_utc", "created_utc", "started_utc", "ended_utc"), _TIME),
     }.items()
 }
 """Fields with a form of netjoule's own, by which files are joined: a value of that form is not masked."""

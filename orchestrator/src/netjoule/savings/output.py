@@ -207,13 +207,10 @@ def _number(value: Fraction) -> str:
 
 def _calls(question: Question) -> str:
     unit = "minute" if question.minutes == 1 else "minutes"
-    return f"{_minutes(question.minutes)} {unit} of calls at {_number(question.bit_rate_kbps)} kb/s"
-
-
-def _minutes(minutes: Fraction) -> str:
-    """In units of 10^9 where that is shorter, as the publication writes them: 167e9."""
-    billions = minutes / 10**9
-    return f"{_number(billions)}e9" if 1 <= billions < 10**4 else _number(minutes)
+    billions = question.minutes / 10**9
+    # As the publication writes them: 167e9.
+    minutes = f"{_number(billions)}e9" if 1 <= billions < 10**4 else _number(question.minutes)
+    return f"{minutes} {unit} of calls at {_number(question.bit_rate_kbps)} kb/s"
 
 
 def _households(question: Question) -> str:
