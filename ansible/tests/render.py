@@ -14,15 +14,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 ANSIBLE = Path(__file__).resolve().parents[1]
 RECORDED = ANSIBLE.parent / "testbed/radio/tests/data"
 PASSPHRASE = "correct horse battery #9"
-COMPILED = Path(__file__).resolve().parent / "compiled"
-"""First in PYTHONPATH of hosts: what Ansible sends them is compiled once."""
-
-
-def compiled(tmp_path: Path) -> str:
-    """Where that is kept, for all tests of a process."""
-    folder = tmp_path.parent / "compiled"
-    folder.mkdir(exist_ok=True)
-    return str(folder)
 
 
 def interface_info(wiphy: int) -> str:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import sshd
+import warm_python
 
 CONTROL = {"tower": "192.0.2.1", "laptop": "192.0.2.2"}
 _LOGIN_WITHIN_S = 30
@@ -135,9 +136,11 @@ def _serve(folder: Path, keys: sshd.Keys, stand_ins: Path, environment: dict[str
     """Shell that starts the sshd of a host."""
     (folder / "state" / name).mkdir(parents=True)
     own = {"PATH": f"{stand_ins}:/usr/local/bin:{sshd.search_path()}"} | environment
+    own |= warm_python.environment(warm := folder / f"warm-{name}")
     values = {key: value.format(host=name) for key, value in own.items()}
     conf = sshd.configuration(keys, CONTROL[name], 22, folder / f"cache-{name}", **values)
-    start = shlex.join(["ip", "netns", "exec", name, *sshd.as_root(conf, more=_OWN_FOLDERS)])
+    more = _OWN_FOLDERS + warm_python.start(warm, **values)
+    start = shlex.join(["ip", "netns", "exec", name, *sshd.as_root(conf, more=more)])
     return f"{start} </dev/null >{_log(folder, name)} 2>&1 &\n"
 
 

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm_python
 from networks import SEED_2013
-from render import ANSIBLE, COMPILED, compiled
+from render import ANSIBLE
 from sshd import search_path
 
 from netjoule.core import programs
@@ -52,7 +53,7 @@ mount -t tmpfs tmpfs /run
 ip link add wlan0 type veth peer name eth1
 ip link set wlan0 up
 ip address add 10.78.9.1/24 dev eth1
-echo ready; exec cat
+echo ready; cat; kill $!
 """
 
 
@@ -70,7 +71,7 @@ class Host:
             "test_role": self.role,
             "test_entry": entry,
             "ansible_connection": "local",
-            "ansible_python_interpreter": sys.executable,
+            "ansible_python_interpreter": warm_python.INTERPRETER,
             "netjoule_install_packages": False,
             "netjoule_radio_interface": "wlan0",
             "netjoule_wired_interface": "eth1",
@@ -97,7 +98,7 @@ class Host:
         play = ["ansible-playbook", "-i", "host,", "-e", f"@{file}", str(HERE / "play.yml"), *options]
         done = subprocess.run(
             [*self._inside, *play],
-            env=self._environment(),
+            env=environment(self.folder),
             capture_output=True,
             text=True,
             timeout=240,
@@ -125,20 +126,22 @@ class Host:
     def _inside(self) -> list[str]:
         return ["nsenter", "-t", str(self.namespace), "-U", "-m", "-n", "--preserve-credentials"]
 
-    def _environment(self) -> dict[str, str]:
-        return os.environ | {
-            "PATH": f"{self.folder}/bin:{search_path()}",
-            "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"),
-            "ANSIBLE_LOCAL_TEMP": str(self.folder / "ansible"),
-            "ANSIBLE_REMOTE_TEMP": str(self.folder / "ansible"),
-            "ANSIBLE_NOCOLOR": "1",
-            "NETJOULE_TEST_STATE": str(self.folder / "state"),
-            # Not what this machine's user has there.
-            "XDG_CACHE_HOME": str(self.folder / "cache"),
-            "SUDO_USER": "",
-            "PYTHONPATH": f"{COMPILED}:{sysconfig.get_path('purelib')}",
-            "NETJOULE_TEST_COMPILED": compiled(self.folder),
-        }
+
+def environment(folder: Path) -> dict[str, str]:
+    """Of the plays and of the host, whose files are in the folder."""
+    own = {
+        "PATH": f"{folder}/bin:{search_path()}",
+        "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"),
+        "ANSIBLE_LOCAL_TEMP": str(folder / "ansible"),
+        "ANSIBLE_REMOTE_TEMP": str(folder / "ansible"),
+        "ANSIBLE_NOCOLOR": "1",
+        "NETJOULE_TEST_STATE": str(folder / "state"),
+        # Not what this machine's user has there.
+        "XDG_CACHE_HOME": str(folder / "cache"),
+        "SUDO_USER": "",
+        "PYTHONPATH": sysconfig.get_path("purelib"),
+    }
+    return os.environ | own | warm_python.environment(folder / "warm")
 
 
 @pytest.fixture(params=list(RUNNING))
@@ -154,8 +157,9 @@ def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
         governor = tmp_path / f"sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"
         governor.parent.mkdir(parents=True)
         governor.write_text("powersave\n")
-    holder = ["unshare", "-Urmn", "sh", "-ec", SET_UP]
-    with subprocess.Popen(holder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as namespace:
+    holder = ["unshare", "-Urmn", "sh", "-ec", warm_python.start(tmp_path / "warm") + SET_UP]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(holder, env=environment(tmp_path), text=True, **pipes) as namespace:
         assert namespace.stdout is not None
         assert namespace.stdout.readline() == "ready\n"
         yield Host(request.param, tmp_path, namespace.pid)

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 import sshd_hosts
-from render import COMPILED, PASSPHRASE, RECORDED, compiled
+import warm_python
+from render import PASSPHRASE, RECORDED
 from sshd_hosts import CONTROL, Lab
 
 HERE = Path(__file__).resolve().parent
@@ -30,7 +31,7 @@ OF_NAMESPACES: dict[str, Any] = {
     "netjoule_install_packages": False,
     "radio_install_packages": False,
     "ansible_remote_tmp": "/run/ansible",
-    "ansible_python_interpreter": sys.executable,
+    "ansible_python_interpreter": warm_python.INTERPRETER,
     "wifi_client_associate_within_s": 3,
     "base_host_sysctls": {SYSCTL: 1},  # one that each network namespace has
     "clock_sync_chronyd_options": ["-x"],  # the clock is this machine's
@@ -102,8 +103,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
         "NETJOULE_TEST_STATE": f"{tmp_path}/state/{{host}}",
         "NETJOULE_TEST_DATA": str(RECORDED),
         "NETJOULE_TEST_NETWORK": "ht40",
-        "PYTHONPATH": f"{COMPILED}:{sysconfig.get_path('purelib')}",
-        "NETJOULE_TEST_COMPILED": compiled(tmp_path),
+        "PYTHONPATH": sysconfig.get_path("purelib"),
     }
     (tmp_path / "group_vars").mkdir()
     with sshd_hosts.lab(tmp_path, stand_ins, environment) as up:

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm_python
 from networks import MODERN, SEED_2013
-from render import ANSIBLE, COMPILED, PASSPHRASE, RECORDED, compiled
+from render import ANSIBLE, PASSPHRASE, RECORDED
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = ("iw", "hostapd", "hostapd_cli", "wpa_supplicant", "wpa_cli")
@@ -37,7 +38,7 @@ OF_ROLE = {"access_point": ("wlan0", "hostapd"), "wifi_client": ("wlan1", "wpa_s
 # wlan0 and wlan1 are ends of a cable here. The namespaces live until standard input closes.
 SET_UP = (
     "mount -t tmpfs tmpfs /run; mkdir -p /run/systemd/system; "
-    "ip link add wlan0 up type veth peer name wlan1; ip link set wlan1 up; echo ready; exec cat"
+    "ip link add wlan0 up type veth peer name wlan1; ip link set wlan1 up; echo ready; cat; kill $!"
 )
 ADDRESSES = {
     "access_point_addresses": ["10.77.0.1/24", "fd77::1/64"],
@@ -79,7 +80,7 @@ class Host:
                 "test_role": self.role,
                 "test_entry": entry,
                 "ansible_connection": "local",
-                "ansible_python_interpreter": sys.executable,
+                "ansible_python_interpreter": warm_python.INTERPRETER,
                 "netjoule_radio_interface": interface,
                 "netjoule_service_manager": "none",
                 "netjoule_wifi": NETWORKS[self.network] | wifi,
@@ -95,7 +96,12 @@ class Host:
         playbook = shutil.which("ansible-playbook", path=_path()) or "ansible-playbook"
         command = [*self._inside, playbook, "-i", "host,", "-e", f"@{file}", str(HERE / "play.yml"), *options]
         done = subprocess.run(
-            command, env=self._environment(), capture_output=True, text=True, timeout=240, check=False
+            command,
+            env=environment(self.folder, self.network),
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
         )
         text = done.stdout + done.stderr
         changed = re.search(r"host +: ok=\d+ +changed=(\d+)", text)
@@ -129,19 +135,21 @@ class Host:
         interface, daemon = OF_ROLE[self.role]
         return self.folder / "run" / f"{daemon}-{interface}.conf"
 
-    def _environment(self) -> dict[str, str]:
-        return os.environ | {
-            "PATH": f"{self.folder}/bin:{_path()}",
-            "PYTHONPATH": f"{COMPILED}:{ANSIBLE.parent / 'testbed/radio/src'}",
-            "NETJOULE_TEST_COMPILED": compiled(self.folder),
-            "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"),
-            "ANSIBLE_LOCAL_TEMP": str(self.folder / "ansible"),
-            "ANSIBLE_REMOTE_TEMP": str(self.folder / "ansible"),
-            "ANSIBLE_NOCOLOR": "1",
-            "NETJOULE_TEST_STATE": str(self.folder / "state"),
-            "NETJOULE_TEST_DATA": str(RECORDED),
-            "NETJOULE_TEST_NETWORK": self.network,
-        }
+
+def environment(folder: Path, network: str) -> dict[str, str]:
+    """Of the plays and of the host, whose files are in the folder."""
+    own = {
+        "PATH": f"{folder}/bin:{_path()}",
+        "PYTHONPATH": str(ANSIBLE.parent / "testbed/radio/src"),
+        "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"),
+        "ANSIBLE_LOCAL_TEMP": str(folder / "ansible"),
+        "ANSIBLE_REMOTE_TEMP": str(folder / "ansible"),
+        "ANSIBLE_NOCOLOR": "1",
+        "NETJOULE_TEST_STATE": str(folder / "state"),
+        "NETJOULE_TEST_DATA": str(RECORDED),
+        "NETJOULE_TEST_NETWORK": network,
+    }
+    return os.environ | own | warm_python.environment(folder / "warm")
 
 
 def _path() -> str:
@@ -162,8 +170,9 @@ def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
         (tmp_path / "bin" / name).symlink_to(HERE / "programs/radio_program.py")
     (tmp_path / "bin/systemctl").symlink_to(HERE / "programs/host_program.py")
     (tmp_path / "state/units").mkdir()
-    holder = ["unshare", "-Urmn", "sh", "-c", SET_UP]
-    with subprocess.Popen(holder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as namespace:
+    holder = ["unshare", "-Urmn", "sh", "-c", warm_python.start(tmp_path / "warm") + SET_UP]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(holder, env=environment(tmp_path, network), text=True, **pipes) as namespace:
         assert namespace.stdout is not None
         assert namespace.stdout.readline() == "ready\n"
         yield Host(role, network, tmp_path, namespace.pid)
