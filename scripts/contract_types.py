@@ -186,23 +186,20 @@ def main() -> None:
         sys.exit(f"{names}: not those of the schemas; run scripts/contract_types.py")
 
 
-def _factors() -> dict[str, Schema]:
-    document = json.loads((CONTRACTS / "factors.json").read_text(encoding="utf-8"))
-    return {entry["name"]: entry["value"] for entry in document["factors"]}
+def entries(name: str) -> list[Schema]:
+    """What a document beside the schemas lists."""
+    document = json.loads((CONTRACTS / f"{name}.json").read_text(encoding="utf-8"))
+    found: list[Schema] = document[name]
+    return found
 
 
-def _settings() -> dict[str, Schema]:
-    """Of every load that has some, as fields of a workload."""
-    document = json.loads((CONTRACTS / "loads.json").read_text(encoding="utf-8"))
-    return {
-        load["name"]: {"description": f"Settings of the load {load['name']}.", "type": "object"}
-        for load in document["loads"]
-        if (CONTRACTS / f"schemas/workload_{load['name']}.schema.json").is_file()
-    }
-
-
-FACTORS = _factors()
-SETTINGS = _settings()
+FACTORS = {entry["name"]: entry["value"] for entry in entries("factors")}
+# Settings of every load that has some, as fields of a workload.
+SETTINGS = {
+    load["name"]: {"description": f"Settings of the load {load['name']}.", "type": "object"}
+    for load in entries("loads")
+    if (CONTRACTS / f"schemas/workload_{load['name']}.schema.json").is_file()
+}
 
 if __name__ == "__main__":
     main()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from netjoule_bench import host
@@ -39,10 +39,26 @@ from netjoule_bench.tables import Section, markdown, pruned, text
 REPO = Path(__file__).resolve().parents[3]
 PAGE = REPO / "docs" / "benchmarks.md"
 SCRATCH = REPO / ".setup" / "newer-iperf3"
-NAMES = [
-    *("cpu", "alarms", "skype", "wire", "pps", "tcp", "quic", "fidelity", "relay", "meters", "dccp", "guest"),
-    "analysis",
-]
+Bench = Callable[[Contest, bool], Iterable[Section | None]]
+"""Its tables; with True quickly."""
+BENCHES: dict[str, Bench] = {
+    "cpu": lambda contest, _: [cpu.section(contest)],
+    "alarms": lambda contest, _: [alarms.section(contest, REPO)],
+    "skype": lambda contest, _: [skype.section(contest)],
+    "wire": lambda contest, quick: [wire.section(contest, 1.0 if quick else 2.0)],
+    "pps": lambda contest, quick: [greatest.section(contest, 1.0 if quick else 2.0)],
+    "tcp": lambda contest, _: [goodput.tcp(contest)],
+    "quic": lambda contest, _: [goodput.quic(contest, REPO)],
+    "fidelity": lambda contest, quick: [fidelity.section(contest, quick=quick)],
+    "relay": lambda *_: [relay.section(REPO)],
+    "meters": lambda _, quick: [meters.section(10.0 if quick else 60.0)],
+    "dccp": lambda contest, quick: dccp.sections(REPO, contest.ours, contest.seconds, 1 if quick else 3),
+    "guest": lambda *_: [guest.section(REPO)],
+    # As measured, and as modelled: then there are device streams, and their parameters are drawn.
+    "analysis": lambda _, quick: (
+        analysis.section(REPO, quick=quick, device_stream=each) for each in (False, True)
+    ),
+}
 
 
 def main() -> int:
@@ -59,8 +75,8 @@ def main() -> int:
     writes = options.write and not options.quick
     sections: list[Section] = []
     with pair():
-        for name in options.only or NAMES:
-            for section in _benches(contest, options)[name]():
+        for name in options.only or BENCHES:
+            for section in filter(None, BENCHES[name](contest, options.quick)):
                 print(text(section), flush=True)
                 sections.append(section)
                 if writes:
@@ -73,7 +89,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--only", choices=NAMES, action="append", help="this bench (may be repeated)")
+    parser.add_argument("--only", choices=list(BENCHES), action="append", help="this bench (may be repeated)")
     parser.add_argument(
         "--quick", action="store_true", help="one round, short flows, four rates: a look, not a result"
     )
@@ -100,35 +116,6 @@ def _contest(*, quick: bool) -> Contest:
         repeats=1 if quick else 5,
         absent=missing | ({newer_iperf3.WANTED: why} if why else {}),
     )
-
-
-def _benches(contest: Contest, options: argparse.Namespace) -> dict[str, Callable[[], Iterator[Section]]]:
-    quick = options.quick
-    probe_s = 1.0 if quick else 2.0
-    dccp_repeats = 1 if quick else 3
-    rates = fidelity.QUICK_RATES_MBPS if quick else fidelity.RATES_MBPS
-
-    def one(make: Callable[[], Section | None]) -> Callable[[], Iterator[Section]]:
-        return lambda: iter([section] if (section := make()) is not None else [])
-
-    return {
-        "cpu": one(lambda: cpu.section(contest)),
-        "alarms": one(lambda: alarms.section(contest, REPO)),
-        "skype": one(lambda: skype.section(contest)),
-        "wire": one(lambda: wire.section(contest, probe_s)),
-        "pps": one(lambda: greatest.section(contest, probe_s)),
-        "tcp": one(lambda: goodput.tcp(contest)),
-        "quic": one(lambda: goodput.quic(contest, REPO)),
-        "fidelity": one(lambda: fidelity.section(contest, contest.seconds, rates)),
-        "relay": one(lambda: relay.section(REPO)),
-        "meters": one(lambda: meters.section(10.0 if quick else 60.0)),
-        "dccp": lambda: iter(dccp.sections(REPO, contest.ours, contest.seconds, dccp_repeats)),
-        "guest": one(lambda: guest.section(REPO)),
-        # As measured, and as modelled: then there are device streams, and their parameters are drawn.
-        "analysis": lambda: (
-            analysis.section(REPO, quick=quick, device_stream=each) for each in (False, True)
-        ),
-    }
 
 
 def _page() -> str:

@@ -19,27 +19,23 @@ from netjoule_synthetic.campaign import write, write_truth
 from netjoule_synthetic.design import table_i, tiny
 
 _SHAPES = {"tiny": tiny, "table-i": table_i}
-_TOLD = (
-    *("transports", "payload_bytes", "offered_rate_mbps", "blocks", "seed"),
-    *("reading_sd_w", "block_sd_ratio", "invalid_share", "device_stream"),
-)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Write what the command line asks for; exit code 0, or 2 when it cannot be."""
-    options = _options(arguments)
-    told: dict[str, Any] = {name: value for name in _TOLD if (value := getattr(options, name)) is not None}
+    told = {name: value for name, value in vars(_options(arguments)).items() if value is not None}
+    out, shape, truth = told.pop("out"), told.pop("shape"), told.pop("truth", None)
     try:
-        if options.timing is not None:
-            told["timing"] = Timing(*options.timing)
-        design = _SHAPES[options.shape](**told)
-        write(options.out, design)
+        if "timing" in told:
+            told["timing"] = Timing(*told["timing"])
+        design = _SHAPES[shape](**told)
+        write(out, design)
     except (ValueError, TypeError, NetjouleError) as error:
         print(f"netjoule_synthetic: {error}", file=sys.stderr)
         return 2
-    if options.truth is not None:
-        write_truth(options.truth, design)
-    print(f"{design.runs} runs in {options.out}")
+    if truth is not None:
+        write_truth(truth, design)
+    print(f"{design.runs} runs in {out}")
     return 0
 
 
@@ -64,10 +60,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _list(kind: type) -> Any:
-    def parse(text: str) -> tuple[Any, ...]:
-        return tuple(kind(part) for part in text.split(","))
-
-    return parse
+    return lambda text: tuple(kind(part) for part in text.split(","))
 
 
 if __name__ == "__main__":

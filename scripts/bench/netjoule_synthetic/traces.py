@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, repeat
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -23,8 +25,6 @@ _SAMPLE = (
     '{"t_start_s": %.6f, "t_end_s": %.6f, "power_w": %.4f, "extrapolated": false, '
     '"terms": {"p0": %.6f, "frames": %.6f, "air_time": %.6f}}\n'
 ).__mod__
-_METERS = ["t_s", "seq", "power_w", "voltage_v", "current_a", "energy_j", "flag"]
-_INTERVALS = ["part", "node", "t_start_s", "t_end_s", "work"]
 _PHY = ((216.0, 13, 0.8), (162.0, 12, 0.2))
 """PHY rate in Mb/s, MCS and how often: 802.11n, 40 MHz, two streams, long guard interval."""
 
@@ -58,17 +58,26 @@ def write_meter(design: Design, number: int, delta_w: FloatArray, folder: Path) 
     meter, parts = design.meters[number], layout(design)
     chance = np.random.default_rng([design.seed, 3, number])
     found: list[tuple[FloatArray, FloatArray, FloatArray]] = []
-    with _Log(design, meter, folder) as log:
-        log.append(_readings(design, meter, np.zeros((1, FIRST_TICK)), 0, chance))
+    update = ticks(meter.update_interval_s, "update interval")
+    with contextlib.ExitStack() as stack:
+        log = stack.enter_context((folder / "meters" / f"{meter.meter_id}.csv").open("w", encoding="ascii"))
+        log.write(_header("meters"))
+        stream = None
+        if design.device_stream:
+            (folder / "devices").mkdir(exist_ok=True)
+            file = folder / "devices" / f"{meter.meter_id}.ndjson"
+            stream = stack.enter_context(file.open("w", encoding="ascii"))
+        power = _readings(design, meter, np.zeros((1, FIRST_TICK)), 0, chance)
+        seq = _append(log, stream, meter, 0, power)
         for first in range(0, len(delta_w), _RUNS_AT_ONCE):
             above = _above_idle(design, parts, delta_w[first : first + _RUNS_AT_ONCE])
             power = _readings(design, meter, above, parts.start(first), chance)
-            found.append(_means(power, parts, ticks(meter.update_interval_s, "update interval")))
-            log.append(power)
+            found.append(_means(power, parts, update))
+            seq = _append(log, stream, meter, seq, power)
         last = parts.start(len(delta_w))
         power = _readings(design, meter, np.zeros((1, end_tick(parts, len(delta_w)) - last)), last, chance)
-        idle = power[:, : parts.idle // ticks(meter.update_interval_s, "update interval")].mean(axis=1)
-        log.append(power)
+        idle = power[:, : parts.idle // update].mean(axis=1)
+        _append(log, stream, meter, seq, power)
     active, before, tail = (np.concatenate(column) for column in zip(*found, strict=True))
     return Means(active, np.concatenate([before, idle]), tail)
 
@@ -107,46 +116,21 @@ def _means(power: FloatArray, parts: Layout, update: int) -> tuple[FloatArray, F
     )
 
 
-class _Log:
-    """meters/<meter_id>.csv and, where asked, devices/<meter_id>.ndjson, while they grow."""
-
-    def __init__(self, design: Design, meter: Meter, folder: Path) -> None:
-        self._meter = meter
-        self._seq = 0
-        self._csv = (folder / "meters" / f"{meter.meter_id}.csv").open("w", encoding="ascii")
-        self._csv.write(_header("meters", _METERS))
-        self._stream = None
-        if design.device_stream:
-            (folder / "devices").mkdir(exist_ok=True)
-            self._stream = (folder / "devices" / f"{meter.meter_id}.ndjson").open("w", encoding="ascii")
-
-    def __enter__(self) -> _Log:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._csv.close()
-        if self._stream is not None:
-            self._stream.close()
-
-    def append(self, power_w: FloatArray) -> None:
-        """Add readings, in order."""
-        power = power_w.ravel()
-        number = np.arange(self._seq, self._seq + power.size)
-        end_s = (number + 1) * self._meter.update_interval_s
-        at_s = end_s + self._meter.lag_s
-        columns = (at_s.tolist(), number.tolist(), power.tolist(), repeat(_SUPPLY_V))
-        self._csv.write("".join(map(_READING, zip(*columns, (power / _SUPPLY_V).tolist(), strict=False))))
-        if self._stream is not None:
-            start_s = number * self._meter.update_interval_s
-            above = power - self._meter.idle_w
-            terms = (
-                np.full(power.size, self._meter.idle_w),
-                FRAMES_SHARE * above,
-                (1 - FRAMES_SHARE) * above,
-            )
-            samples = zip(*(one.tolist() for one in (start_s, end_s, power, *terms)), strict=True)
-            self._stream.write("".join(map(_SAMPLE, samples)))
-        self._seq += power.size
+def _append(log: IO[str], stream: IO[str] | None, meter: Meter, seq: int, power_w: FloatArray) -> int:
+    """Add readings in order, the first as number ``seq``, and where asked their samples; the next number."""
+    power = power_w.ravel()
+    number = np.arange(seq, seq + power.size)
+    end_s = (number + 1) * meter.update_interval_s
+    at_s = end_s + meter.lag_s
+    columns = (at_s.tolist(), number.tolist(), power.tolist(), repeat(_SUPPLY_V))
+    log.write("".join(map(_READING, zip(*columns, (power / _SUPPLY_V).tolist(), strict=False))))
+    if stream is not None:
+        start_s = number * meter.update_interval_s
+        above = power - meter.idle_w
+        terms = (np.full(power.size, meter.idle_w), FRAMES_SHARE * above, (1 - FRAMES_SHARE) * above)
+        samples = zip(*(one.tolist() for one in (start_s, end_s, power, *terms)), strict=True)
+        stream.write("".join(map(_SAMPLE, samples)))
+    return seq + power.size
 
 
 def write_intervals(path: Path, first_tick: int, works: Sequence[float]) -> None:
@@ -154,7 +138,7 @@ def write_intervals(path: Path, first_tick: int, works: Sequence[float]) -> None
     edges = [f"{(first_tick + k) / TICKS_PER_S:.6f}" for k in range(len(works) + 1)]
     rows = zip(pairwise(edges), works, strict=True)
     lines = [f"1,client,{begin},{end},{work!r}\n" for (begin, end), work in rows]
-    path.write_text(_header("intervals", _INTERVALS) + "".join(lines), encoding="ascii")
+    path.write_text(_header("intervals") + "".join(lines), encoding="ascii")
 
 
 def write_radio(design: Design, node: str, runs: int, folder: Path) -> None:
@@ -163,10 +147,10 @@ def write_radio(design: Design, node: str, runs: int, folder: Path) -> None:
     at_s = np.arange(design.radio_every_s / 2, until_s, design.radio_every_s)
     chance = np.random.default_rng([design.seed, 4])
     which = chance.choice(len(_PHY), at_s.size, p=[share for _, _, share in _PHY])
-    fields = [str(field["name"]) for field in contracts.table("radio")["fields"]]
-    rests = [_radio_rest(fields, rate, mcs) for rate, mcs, _ in _PHY]
+    header = _header("radio")
+    rests = [_radio_rest(header.strip().split(",")[1:], rate, mcs) for rate, mcs, _ in _PHY]
     with (folder / "radio" / f"{node}.csv").open("w", encoding="ascii") as handle:
-        handle.write(",".join(fields) + "\n")
+        handle.write(header)
         handle.writelines(f"{t:.6f},{rests[k]}" for t, k in zip(at_s.tolist(), which.tolist(), strict=True))
 
 
@@ -181,16 +165,9 @@ def _radio_rest(fields: Sequence[str], rate_mbps: float, mcs: int) -> str:
         "failed": "0",
         "source": "link",
     }
-    return ",".join(known.get(name, "") for name in fields[1:]) + "\n"
+    return ",".join(known.get(name, "") for name in fields) + "\n"
 
 
-def _header(table: str, columns: Sequence[str]) -> str:
-    """The header line; what is written here must be what the contract asks for.
-
-    Raises:
-        RuntimeError: when the contract has other columns by now.
-    """
-    wanted = [str(field["name"]) for field in contracts.table(table)["fields"]]
-    if wanted != list(columns):
-        raise RuntimeError(f"the contract {table} has the columns {wanted}; this generator writes {columns}")
-    return ",".join(columns) + "\n"
+def _header(table: str) -> str:
+    """The header line that the contract asks for."""
+    return ",".join(str(field["name"]) for field in contracts.table(table)["fields"]) + "\n"

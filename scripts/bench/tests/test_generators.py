@@ -74,7 +74,7 @@ NEW = OLD | {
 
 @pytest.mark.parametrize(("end", "received"), [(OLD, 990), (NEW, 995)], ids=["3.12", "newer"])
 def test_iperf3_tells_losses_in_one_sum_or_apart(end, received):
-    outcome = iperf3_outcome({"end": end}, FLOW, 1.0, 2.0)
+    outcome = iperf3_outcome({"end": end}, FLOW, (1.0, 2.0))
     assert (outcome.sent, outcome.received, outcome.seconds) == (1000, received, 2.0)
     assert outcome.scheduled == 585_938
 
@@ -108,7 +108,7 @@ Total packets            =          {packets}
 
 def test_ditg_is_read_from_both_logs():
     sender, receiver = (DITG_LOG.format(packets=packets) for packets in (1999, 1990))
-    outcome = ditg_outcome(sender, receiver, FLOW, 1.0, 2.0)
+    outcome = ditg_outcome(sender, receiver, FLOW, (1.0, 2.0))
     assert (outcome.sent, outcome.received, outcome.seconds) == (1999, 1990, 1.998001)
 
 
@@ -121,7 +121,7 @@ def test_netperfmeter_is_read_from_both_ends():
 
     active = scalars("active", Transmitted_Packets=124, First_Reception=0, Last_Reception=0)
     passive = scalars("passive", Received_Packets=123, First_Reception=1_000_000, Last_Reception=3_000_000)
-    outcome = netperfmeter_outcome(active, passive, FLOW, 1.0, 2.0)
+    outcome = netperfmeter_outcome(active, passive, FLOW, (1.0, 2.0))
     assert (outcome.sent, outcome.received, outcome.seconds) == (124, 123, 2.0)
 
 

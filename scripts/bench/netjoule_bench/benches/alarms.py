@@ -21,7 +21,7 @@ from netjoule_bench.generators.netjoule_traffic import built, departures
 from netjoule_bench.repeats import interleaved, median, ratio, shown
 from netjoule_bench.sandbox.processes import Running
 from netjoule_bench.sandbox.veth import SENDER_NETNS, VETH
-from netjoule_bench.tables import Section, at_most
+from netjoule_bench.tables import Section, at_most, by_arm
 
 PAYLOAD_BYTES, RATE_MBPS, WINDOW_US = 64, 30.0, 50
 MOST_CPU_RATIO, MOST_WAKE_UP_RATIO = 1.25, 1.1
@@ -77,19 +77,16 @@ def judged(taken: Mapping[str, Sequence[Waking]], least: float) -> Section:
     per_message = median([one.per_message for one in taken[OURS]])
     against = ratio(costs[OURS], costs[BARE])
     of_least = None if per_message is None else per_message / least
-    return Section(
-        title=f"Wake-ups of a paced sender against a bare loop, 64 B at 30 Mb/s, window {WINDOW_US} us",
-        columns=["sender", "CPU us/wake-up", "wake-ups/message", "of the fewest", "p99 late us"],
-        rows=[
-            [
-                name,
-                shown(median(costs[name])),
-                shown(per_message if name == OURS else None, ".3f"),
-                shown(of_least if name == OURS else None),
-                shown(median([one.late_p99_us for one in taken[name]]), ".0f"),
-            ]
-            for name in taken
-        ],
+    return by_arm(
+        f"Wake-ups of a paced sender against a bare loop, 64 B at 30 Mb/s, window {WINDOW_US} us",
+        taken,
+        {
+            "CPU us/wake-up": lambda rounds: shown(median([one.us_per_wake_up for one in rounds])),
+            "wake-ups/message": lambda rounds: shown(median([one.per_message for one in rounds]), ".3f"),
+            "of the fewest": lambda rounds: shown(of_least if rounds is taken[OURS] else None),
+            "p99 late us": lambda rounds: shown(median([one.late_p99_us for one in rounds]), ".0f"),
+        },
+        arms="sender",
         note="CPU of the flow, or the loop, alone (CLOCK_PROCESS_CPUTIME_ID, the figure of "
         "/proc/PID/schedstat). Ours also builds, times and counts the messages of each wake-up. The loop "
         "(traffic/flow/examples/two_alarms.rs) sets two absolute alarms and waits. A window allows for "

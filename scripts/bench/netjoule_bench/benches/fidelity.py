@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 
 from netjoule_bench.generators.contest import Contest
 from netjoule_bench.generators.flow import Flow, Outcome
@@ -42,15 +43,11 @@ def allowed(scheduled: float) -> float:
     return max(1.0, MOST_SHARE * scheduled)
 
 
-def section(contest: Contest, seconds: float, rates_mbps: Sequence[float]) -> Section:
+def section(contest: Contest, *, quick: bool) -> Section:
     """One row per size and rate, one column per transport and generator."""
-    cells = [
-        cell
-        for size in SIZES_BYTES
-        for rate in rates_mbps
-        for cell in _cells(contest, Flow(size, rate, seconds))
-    ]
-    return judged(cells, seconds, told(contest.absent))
+    flows = product(SIZES_BYTES, QUICK_RATES_MBPS if quick else RATES_MBPS, [contest.seconds])
+    cells = [cell for flow in flows for cell in _cells(contest, Flow(*flow))]
+    return judged(cells, contest.seconds, told(contest.absent))
 
 
 def judged(cells: Sequence[Cell], seconds: float, note: str = "") -> Section:
@@ -81,23 +78,13 @@ def _cells(contest: Contest, flow: Flow) -> list[Cell]:
 
     arms = {transport: ours(transport) for transport in (*HELD, *FREE)}
     together = flow.messages / flow.seconds < SIDE_BY_SIDE_PPS
-    # The other generators have ports of their own choice: one at a time.
-    outcomes = _run(list(arms.values()), len(arms) if together else 1)
-    cells = [
-        Cell(flow, name, outcome.scheduled, outcome.sent)
-        for name, outcome in zip(arms, outcomes, strict=True)
-    ]
-    others = contest.others(flow)
-    cells += [
-        Cell(flow, name, flow.messages, outcome.sent)
-        for name, outcome in zip(others, _run(list(others.values()), 1), strict=True)
-    ]
-    return cells
-
-
-def _run(arms: Sequence[Callable[[], Outcome]], at_once: int) -> list[Outcome]:
-    with ThreadPoolExecutor(max_workers=at_once) as pool:
-        return list(pool.map(lambda arm: arm(), arms))
+    # The other generators have ports of their own choice: one at a time, below.
+    with ThreadPoolExecutor(max_workers=len(arms) if together else 1) as pool:
+        outcomes = list(pool.map(lambda arm: arm(), arms.values()))
+    ended = zip(arms, outcomes, strict=True)
+    cells = [Cell(flow, name, outcome.scheduled, outcome.sent) for name, outcome in ended]
+    others = contest.others(flow).items()
+    return cells + [Cell(flow, name, flow.messages, run().sent) for name, run in others]
 
 
 def _difference(cell: Cell | None) -> str:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from netjoule_bench.sandbox.processes import Running
-from netjoule_bench.tables import Section
+from netjoule_bench.tables import Section, by_arm
 
 INTERVAL_S = 0.1
 MOST_CORE_SHARE = 0.02
@@ -21,34 +21,24 @@ _COMMAND = [sys.executable, "-m", "netjoule_meters"]
 
 def section(seconds: float) -> Section:
     """CPU share per meter for one, three and six emulated meters at 10 Hz."""
-    rows, passed = [], True
-    for models in (["wt210"], ["wt310"], ["wt210", "wt210", "wt310"], ["wt210"] * 6):
-        share, emulated_share, readings = _logging(models, seconds)
-        good = share < MOST_CORE_SHARE
-        passed = passed and good
-        expected = seconds / INTERVAL_S
-        rows.append(
-            [
-                f"{len(models)}: {' '.join(sorted(set(models)))}",
-                f"{100 * share:.2f}",
-                "yes" if good else "NO",
-                f"{100 * readings / expected / len(models):.1f}",
-                f"{100 * emulated_share:.2f}",
-            ]
-        )
-    return Section(
-        title="CPU of the meter logger at 10 Hz",
-        columns=[
-            "meters",
-            "logger, % of a core per meter",
-            f"below {100 * MOST_CORE_SHARE:g} %",
-            "updates logged %",
-            "emulated instrument, % of a core",
-        ],
-        rows=rows,
+    found = {
+        f"{len(models)}: {' '.join(sorted(set(models)))}": (len(models), *_logging(models, seconds))
+        for models in (["wt210"], ["wt310"], ["wt210", "wt210", "wt310"], ["wt210"] * 6)
+    }
+    expected = seconds / INTERVAL_S
+    return by_arm(
+        "CPU of the meter logger at 10 Hz",
+        found,
+        {
+            "logger, % of a core per meter": lambda one: f"{100 * one[1]:.2f}",
+            f"below {100 * MOST_CORE_SHARE:g} %": lambda one: "yes" if one[1] < MOST_CORE_SHARE else "NO",
+            "updates logged %": lambda one: f"{100 * one[3] / expected / one[0]:.1f}",
+            "emulated instrument, % of a core": lambda one: f"{100 * one[2]:.2f}",
+        },
+        arms="meters",
         note="Run time of the processes (/proc/PID/task/*/schedstat), start-up left out; every update "
         "is asked for, checked, watched and written in a write of its own.",
-        passed=passed,
+        passed=all(share < MOST_CORE_SHARE for _, share, *_ in found.values()),
     )
 
 

@@ -57,7 +57,7 @@ class Iperf3:
         rate = "0" if flow.rate_mbps is None else f"{flow.rate_mbps * 1e6:.0f}"
         arguments = ["-u", "-b", rate, "-l", str(flow.payload_bytes), "-t", f"{flow.seconds:g}", *options]
         sending, receiving = self._both(arguments)
-        return outcome(json.loads(sending.text), flow, sending.cpu_s, receiving.cpu_s)
+        return outcome(json.loads(sending.text), flow, (sending.cpu_s, receiving.cpu_s))
 
     def run_with_room(self, flow: Flow) -> Outcome:
         """The same with the receive buffer that netjoule-traffic has, where the kernel grants it."""
@@ -92,17 +92,10 @@ def _greatest_buffer() -> int:
         return 0
 
 
-def outcome(report: Mapping[str, Any], flow: Flow, sender_cpu_s: float, receiver_cpu_s: float) -> Outcome:
+def outcome(report: Mapping[str, Any], flow: Flow, cpu_s: tuple[float, float]) -> Outcome:
     """The figures of a client's JSON report (3.12 to 3.21)."""
     end = report["end"]
     # Since 3.13 the two ends stand apart; before, the sum has the sender's packets and the receiver's losses.
     sent = int(end.get("sum_sent", end["sum"]).get("packets", end["sum"]["packets"]))
     lost = int(end.get("sum_received", end["sum"]).get("lost_packets", end["sum"]["lost_packets"]))
-    return Outcome(
-        scheduled=round(flow.messages),
-        sent=sent,
-        received=sent - lost,
-        seconds=float(end["sum"]["seconds"]) or flow.seconds,
-        sender_cpu_s=sender_cpu_s,
-        receiver_cpu_s=receiver_cpu_s,
-    )
+    return flow.outcome((sent, sent - lost), float(end["sum"]["seconds"]), cpu_s)

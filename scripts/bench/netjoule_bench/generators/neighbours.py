@@ -72,7 +72,7 @@ def ditg(flow: Flow) -> Outcome:
         receiver.tell(signal.SIGINT)
         receiving = receiver.finish(tolerate=True)
         logs = [_decoded(Path(folder) / f"{end}.log") for end in ("sender", "receiver")]
-    return ditg_outcome(logs[0], logs[1], flow, sending.cpu_s, receiving.cpu_s)
+    return ditg_outcome(logs[0], logs[1], flow, (sending.cpu_s, receiving.cpu_s))
 
 
 def _decoded(log: Path) -> str:
@@ -80,19 +80,11 @@ def _decoded(log: Path) -> str:
         return decoder.finish().text
 
 
-def ditg_outcome(
-    sender_log: str, receiver_log: str, flow: Flow, sender_cpu_s: float, receiver_cpu_s: float
-) -> Outcome:
-    """The figures of both logs as ITGDec sums them up."""
+def ditg_outcome(sender_log: str, receiver_log: str, flow: Flow, cpu_s: tuple[float, float]) -> Outcome:
+    """The figures of both logs as ITGDec sums them up; ``cpu_s`` of the sender and of the receiver."""
     sent, received = (dict(_DITG_FIGURE.findall(log)) for log in (sender_log, receiver_log))
-    return Outcome(
-        scheduled=round(flow.messages),
-        sent=int(sent["Total packets"]),
-        received=int(received["Total packets"]),
-        seconds=float(received["Total time"]) or flow.seconds,
-        sender_cpu_s=sender_cpu_s,
-        receiver_cpu_s=receiver_cpu_s,
-    )
+    packets = int(sent["Total packets"]), int(received["Total packets"])
+    return flow.outcome(packets, float(received["Total time"]), cpu_s)
 
 
 def netperfmeter(flow: Flow) -> Outcome:
@@ -112,7 +104,7 @@ def netperfmeter(flow: Flow) -> Outcome:
         texts = [
             (Path(folder) / f"flow-{end}.sca").read_text("ascii", "replace") for end in ("active", "passive")
         ]
-    return netperfmeter_outcome(texts[0], texts[1], flow, sending.cpu_s, receiving.cpu_s)
+    return netperfmeter_outcome(texts[0], texts[1], flow, (sending.cpu_s, receiving.cpu_s))
 
 
 def _await_listener(netns: str, port: int) -> None:
@@ -125,17 +117,9 @@ def _await_listener(netns: str, port: int) -> None:
     raise RuntimeError(f"nobody listens on TCP port {port}")
 
 
-def netperfmeter_outcome(
-    active: str, passive: str, flow: Flow, sender_cpu_s: float, receiver_cpu_s: float
-) -> Outcome:
+def netperfmeter_outcome(active: str, passive: str, flow: Flow, cpu_s: tuple[float, float]) -> Outcome:
     """The figures of both scalar files; the time is the receiver's, as it sends longer than it is told."""
     sent, received = dict(_SCALAR.findall(active)), dict(_SCALAR.findall(passive))
     span_s = 1e-6 * (float(received["Last Reception"]) - float(received["First Reception"]))
-    return Outcome(
-        scheduled=round(flow.messages),
-        sent=round(float(sent["Transmitted Packets"])),
-        received=round(float(received["Received Packets"])),
-        seconds=span_s or flow.seconds,
-        sender_cpu_s=sender_cpu_s,
-        receiver_cpu_s=receiver_cpu_s,
-    )
+    packets = round(float(sent["Transmitted Packets"])), round(float(received["Received Packets"]))
+    return flow.outcome(packets, span_s, cpu_s)
