@@ -81,9 +81,7 @@ def read(sources: Sequence[Source], options: Options, found: Found) -> None:
                     what = "the scalars of its measurement's active side are not among the files"
                     raise source.refuse(what, next_step=_TOGETHER)
                 config = next((c for c in configs if _names_it(c, active.name)), None)
-                measurement = _Measurement(stem.name, files, config, options)
-                found.flows += list(measurement.flows())
-                found.refused += measurement.refused
+                found.flows += list(_Measurement(stem.name, files, config, options).flows(found.refused))
 
 
 def _names_it(config: Source, scalars: str) -> bool:
@@ -99,13 +97,12 @@ class _Measurement:
     ) -> None:
         self._stem, self._files, self._config, self._options = stem, files, config, options
         self._active = files[f"{stem}-active.sca"]
-        self.refused: list[InvalidData] = []
         self._settings: _Settings = (
             {(flow, name): value for flow, name, value in _SETTING.findall(config.text)} if config else {}
         )
 
-    def flows(self) -> Iterator[ImportedFlow]:
-        """Each flow and direction that carried something; `refused` names those of other transports."""
+    def flows(self, refused: list[InvalidData]) -> Iterator[ImportedFlow]:
+        """Each flow and direction that carried something; those of other transports are `refused`."""
         numbers = sorted(set(map(int, _FLOW.findall(self._active.text))))
         if not numbers:
             raise self._active.refuse("it describes no flow")
@@ -121,7 +118,7 @@ class _Measurement:
         if held:
             for number in sorted({number for number, _ in made} - {number for number, _ in held}):
                 words = f"netjoule holds no results of {GENERATOR} over {self._transport(number)}"
-                self.refused.append(self._active.refuse(words, f"flow {number}"))
+                refused.append(self._active.refuse(words, f"flow {number}"))
         # Where none is held the first of them is refused with what is.
         for number, direction in held or made:
             yield self._flow(number, direction, company=len(made) > 1)

@@ -65,11 +65,13 @@ def common_variables(topology: Topology) -> dict[str, Any]:
 def host_variables(topology: Topology, name: str) -> dict[str, Any]:
     """Variables of one host. netjoule_wifi has no passphrase; netjoule_passphrase_reference names it."""
     host = topology.host(name)
+    # Meters plugged into it, as the document has them: secrets are references.
+    plugged = {None, name} if "controller" in host.roles else {name}
     variables = _reached(host) | {
         "netjoule_service_manager": host.service_manager,
         "netjoule_control_address": host.control_address,
         "netjoule_test_addresses": {family: host.test_address(family) for family in host.test_addresses},
-        "netjoule_meters": _meters(topology, host),
+        "netjoule_meters": [one for one in topology.document["meters"] if one.get("host") in plugged],
     }
     return variables | _cable(host) | _radio(topology, host)
 
@@ -111,12 +113,6 @@ def _ssh_options(ssh: SshSettings) -> list[str]:
 def _own(path: str) -> str:
     """A path of this machine; Ansible runs elsewhere than in the working directory."""
     return str(Path(path).expanduser().absolute())
-
-
-def _meters(topology: Topology, host: TopologyHost) -> list[dict[str, Any]]:
-    """Meters plugged into a host, as the document has them: secrets are references."""
-    plugged = {None, host.name} if "controller" in host.roles else {host.name}
-    return [meter for meter in topology.document["meters"] if meter.get("host") in plugged]
 
 
 def _cable(host: TopologyHost) -> dict[str, Any]:

@@ -4,14 +4,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from netjoule.core.console import Output
-    from netjoule.savings.published import Published
-    from netjoule.savings.request import Answer
 
 
 def savings(
@@ -48,6 +43,7 @@ def savings(
     Example: netjoule savings --campaign results/skype-1
     """
     from netjoule.core.console import Output
+    from netjoule.savings import output as said
     from netjoule.savings import published as publication
     from netjoule.savings.difference import Wanted
     from netjoule.savings.request import Request, answer, require_sense
@@ -58,18 +54,14 @@ def savings(
     request = Request(campaign, difference, u95, wanted, own)
     require_sense(request)
     published = publication.read()
-    _tell(published, answer(request, published.question), Output(json_lines=json))
-
-
-def _tell(published: Published, answered: Answer, output: Output) -> None:
-    from netjoule.savings import output as said
-
-    for chain, difference in answered.chains:
-        for line in said.own_lines(chain, difference):
+    output = Output(json_lines=json)
+    chains, refused = answer(request, published.question)
+    for chain, of_cell in chains:
+        for line in said.own_lines(chain, of_cell):
             output.say(line)
         output.say()
-        output.event(said.own_document(chain, difference))
-    for reason in answered.refused:
+        output.event(said.own_document(chain, of_cell))
+    for reason in refused:
         output.say(f"No difference of E_A of {reason}.")
         output.say()
         output.event({"event": "no_difference", "detail": reason})
@@ -78,6 +70,6 @@ def _tell(published: Published, answered: Answer, output: Output) -> None:
     output.event(said.published_document(published))
     for slip in published.slips():
         output.event({"event": "slip", **slip})
-    if not (answered.chains or answered.refused):
+    if not (chains or refused):
         output.say()
         output.say("Yours: netjoule savings --campaign CAMPAIGN, or --difference X --u95 X")

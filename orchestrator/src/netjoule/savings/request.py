@@ -34,14 +34,6 @@ class Request:
     figures: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Chains of a user's difference of E_A, one per meter, and why a meter of the campaign has none."""
-
-    chains: list[tuple[Calculation, Difference | None]]
-    refused: list[str]
-
-
 def require_sense(request: Request) -> None:
     """Refuse options that do not go together, before anything is read.
 
@@ -84,12 +76,17 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def answer(request: Request, published: Question) -> Answer:
+def answer(
+    request: Request, published: Question
+) -> tuple[list[tuple[Calculation, Difference | None]], list[str]]:
     """The chains that a request asks for; none when it asks for the published one alone.
 
     Args:
         request: one that `require_sense` lets pass.
         published: minutes, bit rate and household where the request has no others.
+
+    Returns:
+        chains, one per meter, and why a meter of the campaign has none.
 
     Raises:
         UsageError: when the folder is no campaign, or the cell does not exist or is not one.
@@ -97,9 +94,9 @@ def answer(request: Request, published: Question) -> Answer:
     """
     question = replace(published, **{name: exact(value) for name, value in request.figures.items()})
     if request.difference is not None and request.u95 is not None:
-        return Answer([(Calculation(question, -exact(request.difference), exact(request.u95)), None)], [])
+        return [(Calculation(question, -exact(request.difference), exact(request.u95)), None)], []
     if request.campaign is None:
-        return Answer([], [])
+        return [], []
     Campaign.read(request.campaign)  # says what is wrong with a folder that is none
     found, refused = of_campaign(request.campaign, request.wanted, float(question.bit_rate_kbps) / 1000)
-    return Answer([(Calculation(question, one.saved, one.u95), one) for one in found], refused)
+    return [(Calculation(question, one.saved, one.u95), one) for one in found], refused
