@@ -11,10 +11,11 @@ import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cells import ENCAPSULATED, KERNEL, MESSAGE_BYTES, Pair
+from cells import CCIDS, ENCAPSULATED, KERNEL, MESSAGE_BYTES, Pair
 from guest_run import run_in_guest
 
 RAW = Pair("ours to ours over raw IP", ("--transport", "dccp", "--carrier", "raw"), ("client", "server"))
@@ -51,20 +52,17 @@ def measure(folder: Path, repeats: int = 3) -> list[Row]:
 
 
 def _cells(repeats: int) -> Iterator[dict[str, Any]]:
-    for repeat in range(repeats):
-        for load, shape in _LOADS.items():
-            for ccid in (2, 3):
-                for pair in _PAIRS:
-                    yield {
-                        "name": _name(load, ccid, pair.name, repeat),
-                        "options": [*pair.options, "--ccid", str(ccid)],
-                        "raw_ends": list(pair.raw_ends),
-                        "ip_version": 4,
-                        "message_bytes": MESSAGE_BYTES,
-                        "capture": False,
-                        "lose": None,
-                        **shape,
-                    }
+    for repeat, (load, shape), ccid, pair in product(range(repeats), _LOADS.items(), CCIDS, _PAIRS):
+        yield {
+            "name": _name(load, ccid, pair.name, repeat),
+            "options": [*pair.options, "--ccid", str(ccid)],
+            "raw_ends": list(pair.raw_ends),
+            "ip_version": 4,
+            "message_bytes": MESSAGE_BYTES,
+            "capture": False,
+            "lose": None,
+            **shape,
+        }
 
 
 def _name(load: str, ccid: int, pair: str, repeat: int) -> str:
@@ -76,21 +74,17 @@ def _name(load: str, ccid: int, pair: str, repeat: int) -> str:
 def rows(accounts: Mapping[str, Mapping[str, Any]]) -> list[Row]:
     """Medians and ratios; flows that failed are left out, pairs without any flow too."""
     found = []
-    for load in _LOADS:
-        for ccid in (2, 3):
-            medians = {}
-            for pair in _PAIRS:
-                prefix = _name(load, ccid, pair.name, 0)[:-1]
-                reports = [
-                    a["report"] for name, a in accounts.items() if name.startswith(prefix) and a["report"]
-                ]
-                if reports:
-                    medians[pair.name] = _medians(reports)
-            base = medians.get(KERNEL.name)
-            if base is not None:
-                for pair_name, (goodput, cpu) in medians.items():
-                    ratios = (goodput / base[0], cpu / base[1])
-                    found.append(Row(load, ccid, pair_name, goodput, cpu, *ratios))
+    for load, ccid in product(_LOADS, CCIDS):
+        medians = {}
+        for pair in _PAIRS:
+            prefix = _name(load, ccid, pair.name, 0)[:-1]
+            reports = [a["report"] for name, a in accounts.items() if name.startswith(prefix) and a["report"]]
+            if reports:
+                medians[pair.name] = _medians(reports)
+        base = medians.get(KERNEL.name, ())
+        for name, own in medians.items() if base else ():
+            ratios = (one / kernels for one, kernels in zip(own, base, strict=True))
+            found.append(Row(load, ccid, name, *own, *ratios))
     return found
 
 

@@ -51,9 +51,7 @@ def dissect(file: Path, udp_port: int | None = None) -> Dissection:
             connections.setdefault(frozenset(ends), []).append(line)
     main = max(connections.values(), key=len, default=[])
     return Dissection(
-        packets=totals["packets"],
-        bad_checksums=totals["bad_checksums"],
-        undecodable=totals["undecodable"],
+        **{name: totals[name] for name in ("packets", "bad_checksums", "undecodable")},
         encapsulated=sum("udp_source_port" in line for line in documents),
         types=dict(Counter(line["type"] for line in main)),
         resets=dict(Counter(line["reset_name"] for line in main if "reset_name" in line)),

@@ -8,6 +8,7 @@ unused inside UDP (RFC 6773 section 3.8) and is computed here over the pseudo-he
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 _MAGIC = 0xA1B2C3D4
@@ -82,18 +83,15 @@ def _udp(frame: bytes) -> int | None:
     return None
 
 
-def _records(capture: bytes) -> list[tuple[bytes, bytes]]:
+def _records(capture: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Header and frame of each packet of a little-endian classic capture of Ethernet, as of tcpdump."""
-    magic, kind = struct.unpack("<I", capture[:4])[0], struct.unpack("<I", capture[20:24])[0]
-    if magic != _MAGIC or kind != _ETHERNET:
+    if struct.unpack_from("<I16xI", capture) != (_MAGIC, _ETHERNET):
         raise ValueError("not a little-endian pcap of Ethernet with microseconds")
-    found, at = [], _FILE_HEADER_BYTES
-    while at + _RECORD_HEADER_BYTES <= len(capture):
-        header = capture[at : at + _RECORD_HEADER_BYTES]
-        length = struct.unpack("<I", header[8:12])[0]
-        found.append((header, capture[at + _RECORD_HEADER_BYTES : at + _RECORD_HEADER_BYTES + length]))
-        at += _RECORD_HEADER_BYTES + length
-    return found
+    at = _FILE_HEADER_BYTES
+    while (frame := at + _RECORD_HEADER_BYTES) <= len(capture):
+        end = frame + int.from_bytes(capture[at + 8 : at + 12], "little")
+        yield capture[at:frame], capture[frame:end]
+        at = end
 
 
 def _internet_checksum(data: bytes) -> bytes:

@@ -81,13 +81,8 @@ def _judged(cell: Cell, folder: Path) -> Flow:
         capture = plain
     else:
         seen, wrong = dissect(capture), []
-    wrong += defects(
-        outcome,
-        seen,
-        ours=cell.pair != KERNEL.name,
-        lossy=cell.loss_percent > 0,
-        unseen=cell.random,
-    )
+    ours, lossy = cell.pair != KERNEL.name, cell.loss_percent > 0
+    wrong += defects(outcome, seen, ours=ours, lossy=lossy, unseen=cell.random)
     wrong += [f"tshark: {line}" for line in tshark_complaints(capture)[:3]]
     wrong += [f"tcpdump: {line}" for line in tcpdump_complaints(capture)[:3]]
     return Flow(cell, outcome["kernel"], outcome, seen, wrong)

@@ -160,12 +160,8 @@ def flow(program: str, cell: dict[str, Any], options: list[str]) -> dict[str, An
         )
     except subprocess.TimeoutExpired:
         return {"exit_code": None, "stderr": f"no end within {FLOW_LIMIT_S} s", "report": None}
-    report = None
-    for line in ended.stdout.splitlines():
-        if line.startswith("{") and '"report"' in line:
-            event = json.loads(line)
-            if event.get("event") == "report":
-                report = event
+    events = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+    report = next((event for event in reversed(events) if event.get("event") == "report"), None)
     if report is not None:
         report.pop("intervals", None)
     return {"exit_code": ended.returncode, "stderr": ended.stderr.strip(), "report": report}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -63,9 +64,5 @@ def write(flows: Sequence[Flow], comparisons: Sequence[Comparison], text: Path, 
 
 
 def _host() -> str:
-    model = ""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.partition(":")[2].strip()
-            break
-    return f"host {model or platform.machine()}, Linux {platform.release()}"
+    found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return f"host {found[1] if found else platform.machine()}, Linux {platform.release()}"

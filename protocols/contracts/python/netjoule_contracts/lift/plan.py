@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 _OLDER_PLAN = "plan_1"
 _STATUS = {"done": "valid", "superseded": "valid"}
 _KEPT = ("run_id", "block", "mini_block", "order", "attempt", "seed")
-_FACTORS = ("payload_bytes", "offered_rate_mbps", "direction", "parallel", "pacing", "window_us", "gso")
+FACTORS = ("payload_bytes", "offered_rate_mbps", "direction", "parallel", "pacing", "window_us", "gso")
 
 
 class LiftedRun(NamedTuple):
@@ -39,7 +39,7 @@ def lifted(row: Mapping[str, str], workload: Mapping[str, Any]) -> LiftedRun:
         workload: as campaign.json has it, for what was the same in every run and had no column.
     """
     constant = {"parallel": str(workload.get("parallel", 1))}
-    factors = {name: constant.get(name) or row[name] for name in _FACTORS}
+    factors = {name: constant.get(name) or row[name] for name in FACTORS}
     profile = workload.get("profile")
     if isinstance(profile, Mapping) and "name" in profile:
         factors["profile"] = str(profile["name"])

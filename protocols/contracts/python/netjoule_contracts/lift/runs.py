@@ -33,17 +33,8 @@ _COLUMNS = ("part", "node", "t_start_s", "t_end_s", "work")
 FACTORS = ("payload_bytes", "offered_rate_mbps", "direction")
 
 _OF_FLOWS = frozenset(
-    {
-        "transport",
-        "transport_options",
-        "flows",
-        "generator",
-        "ip_version",
-        "pacing",
-        "t_first_packet_s",
-        *FACTORS,
-    }
-)
+    ("transport", "transport_options", "flows", "generator", "ip_version", "pacing", "t_first_packet_s")
+).union(FACTORS)
 """Fields of version 1 that say what was asked of flows, or when they began."""
 
 

@@ -6,17 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_FACTORS = {
-    "transports": "transport",
-    "payload_bytes": "payload_bytes",
-    "offered_rate_mbps": "offered_rate_mbps",
-    "direction": "direction",
-    "parallel": "parallel",
-    "pacing": "pacing",
-    "window_us": "window_us",
-    "gso": "gso",
-    "profile": "profile",
-}
+from netjoule_contracts.lift.plan import FACTORS
+
+_FACTORS = {"transports": "transport", **{name: name for name in (*FACTORS, "profile")}}
 _SETTINGS = ("generator", "ip_version", "clients", "beside", "transport_options", "pacing_limits")
 _PULSE = {"rate_mbps": "offered_rate_mbps"}
 _NULL = "null"
@@ -48,13 +40,8 @@ def newest_workload(workload: Mapping[str, Any]) -> Mapping[str, Any]:
     if not is_older(workload):
         return workload
     found: dict[str, Any] = {**workload, "schema_version": 2, "load": "flow", "control": False}
-    factors, settings = {}, {}
-    for old, name in _FACTORS.items():
-        if old in found:
-            factors[name] = found.pop(old)
-    for name in _SETTINGS:
-        if name in found:
-            settings[name] = found.pop(name)
+    factors = {name: found.pop(old) for old, name in _FACTORS.items() if old in found}
+    settings = {name: found.pop(name) for name in _SETTINGS if name in found}
     pulses = found.pop("load_pulses", None)
     if pulses is not None:
         found["sync_pulses"], settings["sync_pulse"] = True, _renamed(pulses, _PULSE)
