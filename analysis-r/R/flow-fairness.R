@@ -223,6 +223,7 @@ section_fairness <- function(campaign, tables) {
     return(NULL)
   }
   counts <- sort(unique(rows$flows))
+  source <- source_line(campaign, NULL, 10000L)
   tag$section(
     id = "fairness", tag$h2("Fairness"),
     tag$p(paste0(
@@ -235,23 +236,7 @@ section_fairness <- function(campaign, tables) {
       "Jain's index is (sum x)^2 / (n sum x^2): 1 when all flows got the same, 1/n when one got everything. Of demand ",
       "met (goodput over offered load) it tells whether flows that ask for different rates are served alike."
     ),
-    html_table(rows, c(
-      pacing_column(rows),
-      transport = "transport", direction = "direction", "payload B" = "payload_bytes",
-      "load Mb/s" = "offered_rate_mbps", flows = "flows", blocks = "n",
-      "J of goodput" = "jain_goodput ~ jain_goodput_ci95",
-      "J of demand met" = "jain_demand_met ~ jain_demand_met_ci95"
-    ), paste("Fairness per cell, mean and 95 % interval over blocks.", source_line(campaign, NULL, 10000L))),
-    shares_table(tables$flow_shares, campaign)
+    table_html("fairness", rows, source),
+    tag$details(tag$summary("What each flow got"), table_html("flow_shares", tables$flow_shares, source))
   )
-}
-
-shares_table <- function(shares, campaign) {
-  tag$details(tag$summary("What each flow got"), html_table(shares, c(
-    pacing_column(shares),
-    "run's transport" = "run_transport", "run's payload B" = "run_payload_bytes", "run's load Mb/s" = "run_rate_mbps",
-    flow = "flow", client = "client", transport = "transport", direction = "direction",
-    "offered Mb/s" = "offered_rate_mbps", "goodput Mb/s" = "goodput_mbps ~ goodput_ci95",
-    "demand met" = "demand_met_ratio", lost = "loss_ratio"
-  ), paste("Mean over blocks; run by run in tables/flows.csv.", source_line(campaign, NULL, 10000L))))
 }

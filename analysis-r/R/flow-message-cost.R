@@ -94,20 +94,3 @@ alt_message_cost <- function(rows, campaign) {
     "; acknowledgements per message ", span("acks_per_message"), ".", if (is_modelled(campaign)) " In this model."
   )
 }
-
-# What is the same at every meter: what the flow tells, and what its sender.
-sender_html <- function(rows, source) {
-  folded("Flow and sender by cell", list(flow_html(rows, source), message_html(rows, source)), printed = FALSE)
-}
-
-#' Sender cost per message as a table of the report
-#' @noRd
-message_html <- function(rows, source) {
-  if (all(is.na(rows$cpu_user_us_per_message))) {
-    return(NULL)
-  }
-  html_table(with_cell_names(rows), c(cell = "cell", filled(rows, c(
-    "user CPU us" = "cpu_user_us_per_message", "system CPU us" = "cpu_system_us_per_message",
-    "wake-ups" = "wake_ups_per_message", naps = "naps_per_message", acknowledgements = "acks_per_message"
-  ))), paste("Sender cost per message, means over blocks.", source))
-}

@@ -266,20 +266,11 @@ without_addresses <- function(entries) {
 }
 
 overlay_html <- function(campaigns, pair, table) {
-  shown <- copy(table)[, `:=`(a_loss = 100 * a_loss_ratio, b_loss = 100 * b_loss_ratio)]
   caption <- sprintf(
     "Cells of both, meter %s: means and 95 %% intervals over blocks; %s.", paste(unique(pair$ids), collapse = " and "),
     paste(names(campaigns), collapse = ", ")
   )
   file <- paste0("overlay-", pair$ids[1])
   numbers <- copy(table)[, c("cell", "a_ea", "b_ea") := NULL]
-  list(csv_link(numbers, file), html_table(shown, c(
-    cell = "cell", "E_A of A, J/Mb" = "a_ea", "E_A of B, J/Mb" = "b_ea", "E_A, B / A" = "ea_b_over_a",
-    filled(shown, c(
-      "above floor, A" = "a_ea_above_floor_j_per_mbit", "above floor, B" = "b_ea_above_floor_j_per_mbit"
-    )),
-    "goodput of A, Mb/s" = "a_goodput_mbps", "goodput of B, Mb/s" = "b_goodput_mbps",
-    "goodput, B / A" = "goodput_b_over_a", filled(shown, c("lost of A, %" = "a_loss", "lost of B, %" = "b_loss")),
-    "blocks of A" = "a_n", "blocks of B" = "b_n"
-  ), caption, csv = paste0(file, ".csv")))
+  list(csv_link(numbers, file), table_html("overlay", table, caption, csv = paste0(file, ".csv")))
 }

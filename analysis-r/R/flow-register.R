@@ -36,7 +36,7 @@ register_load("flow",
     same_words = function(...) same_words(...),
     title = "What a megabit cost: ", answer_figure = "ea",
     sections = function(...) flow_sections(...),
-    shown_tables = function() flow_shown_tables(), method = function() method_words
+    method = function() method_words
   ))
 )
 

@@ -17,12 +17,6 @@ section_pacer <- function(campaign, tables) {
       "pacer that spins and by one that sleeps: only what the sender draws differs between the two."
     ),
     tag$ul(lapply(prose(unique(verdict$words)), tag$li)),
-    html_table(verdict, c(
-      node = "node", meter = "meter_id", transport = "transport", "payload B" = "payload_bytes",
-      "load Mb/s" = "offered_rate_mbps", "spin W" = "delta_p_spin_w", "absolute W" = "delta_p_absolute_w",
-      "difference W" = "difference_w ~ difference_ci95",
-      "exponent, spin" = "exponent_spin", "exponent, absolute" = "exponent_absolute", verdict = "verdict",
-      reason = "reason"
-    ), paste("P_A - P_I, which is E_A times T_A, by pacing.", source_line(campaign, NULL, 10000L)))
+    table_html("pacer_verdict", verdict, source_line(campaign, NULL, 10000L))
   )
 }

@@ -51,10 +51,8 @@ published_tables <- function(rows, reference, campaign) {
   title <- pick_text(reference, "title")
   list(
     tag$h3(title),
-    tag$details(class = "many", tag$summary("Setup of both"), html_table(
-      setup_display(campaign, reference$setup), c(item = "item", published = "published", here = "here"),
-      "Setup of both.",
-      long = c("published", "here")
+    tag$details(class = "many", tag$summary("Setup of both"), table_html(
+      "setup", setup_display(campaign, reference$setup)
     )),
     compared_table(rows[!is.na(rows$ours_low)], campaign), empty_at_words(rows, campaign),
     lonely_table(rows[!rows$value_id %in% with_counterpart(rows)]),
@@ -71,20 +69,12 @@ compared_table <- function(rows, campaign) {
     return(NULL)
   }
   shown <- published_display(rows)[, ours := prose(ours)]
-  meter <- if (nrow(campaign$meters) > 1L) c("metered by" = "meter")
-  columns <- c(quantity = "what", meter, published = "published", here = "ours", "differs in" = "differs")
+  if (nrow(campaign$meters) < 2L) shown[, meter := NA_character_]
   list(
-    html_table(
-      shown, columns, paste("Published and ours.", source_line(campaign, NULL, 10000L)),
-      long = c("what", "ours", "differs")
-    ),
+    table_html("compared", shown, source_line(campaign, NULL, 10000L)),
     tag$details(
       class = "many", tag$summary("What each value was published for, and what ours rests on"),
-      html_table(shown, c(
-        quantity = "what", meter, "at (here)" = "at_here", filled(shown, c("u95 metering" = "u95")), blocks = "blocks",
-        filled(shown, c("floor here" = "floor")), "printed in" = "source",
-        filled(shown, c("published for" = "conditions", note = "note"))
-      ), "Conditions of both.", long = c("what", "at_here", "source", "conditions", "note"))
+      table_html("conditions", shown)
     )
   )
 }
@@ -119,10 +109,7 @@ lonely_table <- function(rows) {
   tag$details(
     class = "many",
     tag$summary(sprintf("Published values without a counterpart here: %d", length(unique(rows$value_id)))),
-    html_table(shown, c(
-      quantity = "what", published = "published", "none here because" = "reason", "printed in" = "source",
-      filled(shown, c("published for" = "conditions", note = "note"))
-    ), long = c("what", "reason", "source", "conditions", "note"))
+    table_html("lonely", shown)
   )
 }
 
@@ -130,9 +117,10 @@ slips_table <- function(slips, title) {
   if (nrow(slips) == 0L) {
     return(NULL)
   }
-  tag$details(class = "many", tag$summary("Errors in the publication, corrected"), html_table(slips, c(
-    place = "source", printed = "printed", right = "corrected", why = "words", "what follows" = "effect"
-  ), paste("Errors in", title), long = c("words", "effect")))
+  tag$details(
+    class = "many", tag$summary("Errors in the publication, corrected"),
+    table_html("slips", slips, paste("Errors in", title))
+  )
 }
 
 #' What the numbers of both were made with, item by item

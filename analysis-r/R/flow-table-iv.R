@@ -182,18 +182,9 @@ section_table_iv <- function(campaign, tables) {
       "E_A of the profile ", tag$strong(rows$application[1]), " by transport, and what it differs from UDP's by ",
       "(+: more than UDP), from pairs inside mini-blocks."
     ),
-    html_table(rows, c(
-      pacing_column(rows),
-      node = "node", meter = "meter_id", transport = "transport", "load Mb/s" = "offered_rate_mbps", blocks = "n",
-      "E_A J/Mb" = "ea_j_per_mbit_mean ~ ea_drawn", "u95 meter" = "u95_meter",
-      "upper limit J/Mb" = "ea_upper_limit_j_per_mbit", "frames per message" = "frames_per_message",
-      method = "method", "more J/Mb" = "difference_j_per_mbit ~ difference_j_ci95",
-      "more %" = "difference_percent ~ difference_ci95", "P_A, more W" = "difference_p_a_w ~ difference_p_a_ci95",
-      hollow = "hollow"
-    ), paste(
-      "Intervals over blocks, per cell and uncorrected: exploratory.",
+    table_html("table_iv", rows, paste(c(
       if (any(rows$total)) "Those of E_A: metering + model parameters beside the scatter of runs.",
       source_line(campaign, NULL, 10000L)
-    ))
+    ), collapse = " "))
   )
 }

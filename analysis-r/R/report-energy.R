@@ -59,63 +59,7 @@ arms_sentence <- function(campaign) {
   )
 }
 
-energy_shown_tables <- function() {
-  list(
-    energy_summary = shown_table("Energy by arm and cell", energy_cells_html, TRUE),
-    arm_contrasts = shown_table("Arms over all cells", arm_contrasts_html),
-    ea_drift = shown_table("Drift over the campaign", drift_html),
-    ea_drift_sessions = shown_table("Drift by session", drift_html),
-    outliers = shown_table("Flagged runs", outliers_html),
-    energy_runs = shown_table("Every run that counts", energy_runs_html)
-  )
-}
-
-# Columns that name a row: whatever its table has that is neither of a meter nor a number of results.
-naming_columns <- function(rows, until) {
-  before <- names(rows)[seq_len(match(until, names(rows)) - 1L)]
-  names <- setdiff(before, c(meter_keys, "order", "attempt", "mini_block"))
-  stats::setNames(names, gsub("_", " ", names, fixed = TRUE))
-}
-
 # A quantity with the interval that stands beside it: "6.0 [5.8 to 6.2]".
 interval_words_of <- function(rows, name, unit = "") {
   range_words(rows[[name]], rows[[paste0(name, "_ci95_low")]], rows[[paste0(name, "_ci95_high")]], unit)
-}
-
-energy_cells_html <- function(rows, source) {
-  of_load <- setdiff(sub("_ci95_low$", "", grep("_ci95_low$", names(rows), value = TRUE)), names(energy_columns))
-  measured <- stats::setNames(sprintf("%s ~ %s_ci95", of_load, of_load), gsub("_", " ", of_load, fixed = TRUE))
-  html_table(rows, c(
-    naming_columns(rows, "kind"), blocks = "n", "J per work" = "energy_per_work_j ~ energy_per_work_j_ci95",
-    "u95 J" = "u95_energy_per_work_j", filled(rows, c(
-      "upper limit J" = "upper_limit_energy_per_work_j", "above floor J" = "energy_per_work_above_floor_j"
-    )),
-    "E_d J" = "e_d_j ~ e_d_j_ci95", "u95 E_d J" = "u95_e_d_j", "E_t J" = "e_t_j ~ e_t_j_ci95", filled(rows, c(
-      "tail J" = "tail_energy_j ~ tail_energy_j_ci95", "window s" = "window_s ~ window_s_ci95",
-      work = "work ~ work_ci95", measured, "P_A W" = "p_a_w", "P_I W" = "p_i_w", grade = "grades"
-    ))
-  ), paste("Energy per arm and cell; intervals over blocks, uncorrected: exploratory.", source))
-}
-
-arm_contrasts_html <- function(rows, source) {
-  shown <- copy(rows)[, `:=`(
-    pair = paste(arm_label(arm), "against", arm_label(reference)),
-    part = ifelse(in_family, "main comparison", "exploratory")
-  )]
-  html_table(shown, c(
-    compared = "pair", meter = "meter_id", part = "part", blocks = "blocks_n", cells = "cells_n",
-    "energy, more %" = "difference_percent ~ difference_ci95", filled(shown, c(
-      "p after Holm" = "p_holm", "P_A more, W (cells below resolution)" = "difference_p_a_w ~ difference_p_a_ci95"
-    ))
-  ), paste("Arms over all cells; +: more energy per work than the reference.", source))
-}
-
-energy_runs_html <- function(rows, source) {
-  html_table(rows, c(
-    run = "run_id", meter = "meter_id", naming_columns(rows, "kind")[-1], filled(rows, c(
-      "P_A W" = "p_a_w", "P_I W" = "p_i_w", "E_d J" = "e_d_j", "E_t J" = "e_t_j", "tail J" = "tail_energy_j",
-      work = "work", "J per work" = "energy_per_work_j", "u95 J" = "u95_energy_per_work_j",
-      "empty for" = "energy_reason", grade = "grade"
-    ))
-  ), paste("Runs that count, as result.json gives them.", source))
 }

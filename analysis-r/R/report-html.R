@@ -77,14 +77,20 @@ html_table <- function(rows, columns, caption = NULL, long = character(), csv = 
 }
 
 column_values <- function(column, rows) {
-  parts <- strsplit(column, " ~!? ")[[1]]
-  value <- rows[[parts[1]]]
-  if (length(parts) == 1L) {
+  names <- shown_columns(column)
+  value <- rows[[names[1]]]
+  if (length(names) == 1L) {
     return(value)
   }
-  low <- rows[[paste0(parts[2], "_low")]]
+  low <- rows[[names[2]]]
   if (grepl("~!", column, fixed = TRUE)) value <- fifelse(is.na(low), NA_real_, value)
-  range_words(value, low, rows[[paste0(parts[2], "_high")]])
+  range_words(value, low, rows[[names[3]]])
+}
+
+# Columns behind "x", "x ~ y" and "x ~! y": x, or x, y_low and y_high.
+shown_columns <- function(column) {
+  parts <- strsplit(column, " ~!? ")[[1]]
+  c(parts[1], if (length(parts) > 1L) paste0(parts[2], c("_low", "_high")))
 }
 
 # What each column is called where a row is a card (report.css).

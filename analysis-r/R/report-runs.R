@@ -19,9 +19,7 @@ section_invalid <- function(campaign, tables) {
     if (nrow(tables$run_notes) > 0L) {
       list(
         tag$h3("Notes on runs that count"), count_by_code(tables$run_notes, "note"),
-        long_table("Every note", "tables/run_notes.csv", tables$run_notes, c(
-          run = "run_id", note = "code", detail = "detail"
-        ))
+        long_table("Every note", "run_notes", tables$run_notes)
       )
     },
     disagreement_content(tables$ea_check)
@@ -39,8 +37,8 @@ invalid_content <- function(invalid) {
   }
   list(
     count_by_code(invalid, "reason"),
-    long_table("Every invalid run", "tables/invalid_runs.csv", invalid, c(
-      run = "run_id", stats::setNames(nm = setdiff(names(invalid), not_named)), reason = "code", detail = "detail"
+    long_table("Every invalid run", "invalid_runs", invalid, list(
+      names = stats::setNames(nm = setdiff(names(invalid), not_named))
     ))
   )
 }
@@ -51,9 +49,7 @@ disagreement_content <- function(check) {
   if (nrow(wrong) > 0L) {
     list(
       tag$h3("Numbers where the independent recomputation disagrees"),
-      html_table(wrong, c(
-        run = "run_id", meter = "meter_id", number = "quantity", recomputed = "ours", "result.json" = "theirs"
-      ), csv = "tables/ea_check.csv")
+      table_html("ea_check", wrong, csv = "tables/ea_check.csv")
     )
   }
 }
@@ -67,8 +63,9 @@ count_by_code <- function(rows, heading) {
   html_table(counted[order(-runs, code)], columns, long = c("meaning", "next_step"))
 }
 
-long_table <- function(summary, csv, rows, columns) {
-  folded(summary, html_table(rows, columns, long = "detail", csv = csv), nrow(rows), csv, printed = FALSE)
+long_table <- function(summary, name, rows, more = list()) {
+  csv <- paste0("tables/", name, ".csv")
+  folded(summary, table_html(name, rows, more = more, csv = csv), nrow(rows), csv, printed = FALSE)
 }
 
 # What campaign.json says, part by part; single entries stand first.

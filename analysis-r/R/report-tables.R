@@ -36,13 +36,10 @@ table_anchors <- function(parts, tables) {
   )
 }
 
-#' A table of the page
-#'
-#' @param build function of rows and source line; per_meter whether each meter has one of its own; once another builder,
-#'   for what all meters share.
+#' What the page shows of each table: title, line over it, columns with their headings, in the order of the page
 #' @noRd
-shown_table <- function(title, build, per_meter = FALSE, once = NULL) {
-  list(title = title, build = build, per_meter = per_meter, once = once)
+report_tables <- function() {
+  jsonlite::fromJSON(system.file("report-tables.json", package = "netjoule", mustWork = TRUE), simplifyVector = FALSE)
 }
 
 #' The tables that the campaign has, as parts of the page
@@ -50,16 +47,60 @@ shown_table <- function(title, build, per_meter = FALSE, once = NULL) {
 #' @return named list, table -> list(title, rows, download, content).
 #' @noRd
 table_parts <- function(campaign, tables) {
-  shown <- of_load(campaign, "shown_tables", energy_shown_tables)()
+  shown <- Filter(function(one) !is.null(one$title), report_tables())
   shown <- shown[vapply(names(shown), function(name) NROW(tables[[name]]) > 0L, NA)]
-  lapply(stats::setNames(names(shown), names(shown)), function(name) {
+  Map(function(name, one) {
     list(
-      title = shown[[name]]$title, rows = nrow(tables[[name]]), download = csv_link(tables[[name]], name),
-      content = table_content(
-        campaign, tables, name, shown[[name]]
-      )
+      title = one$title, rows = nrow(tables[[name]]), download = csv_link(tables[[name]], name),
+      content = table_content(campaign, tables, name, one)
     )
+  }, names(shown), shown)
+}
+
+# How a column's values are said.
+said_as <- list(
+  count = function(x) ifelse(x > 0L, x, NA_integer_), words = function(x) spaced(x),
+  yes = function(x) ifelse(x, "yes", NA),
+  p = function(x) vapply(x, function(p) if (is.na(p)) NA_character_ else p_text(p), "")
+)
+
+#' A table of report-tables.json; NULL where none of its rows is to be shown
+#'
+#' @param name of the table; the function told_<name>, if there is one, adds to its rows or leaves some out.
+#' @param source behind the caption.
+#' @param more columns by name, which take the place of "*name".
+#' @param ... of html_table().
+#' @noRd
+table_html <- function(name, rows, source = NULL, more = list(), ...) {
+  told <- get0(paste0("told_", name), mode = "function", ifnotfound = identity)
+  rows <- told(copy(rows))
+  if (nrow(rows) == 0L) {
+    return(NULL)
+  }
+  spec <- report_tables()[[name]]
+  shows <- vapply(spec$columns, `[[`, "", "shows")
+  if ("cell" %in% setdiff(shows, names(rows)) && "offered_rate_mbps" %in% names(rows)) rows <- with_cell_names(rows)
+  for (one in spec$columns) {
+    say <- if (!is.null(one$said_as)) said_as[[one$said_as]] else if (!is.null(one$times)) function(x) x * one$times
+    if (!is.null(say)) {
+      columns <- intersect(shown_columns(one$shows), names(rows))
+      rows[, (columns) := lapply(.SD, say), .SDcols = columns]
+    }
+  }
+  columns <- lapply(spec$columns, function(one) {
+    own <- startsWith(one$shows, "*")
+    found <- if (own) more[[substring(one$shows, 2L)]] else stats::setNames(one$shows, one$heading)
+    if (isTRUE(one$filled)) filled(rows, found) else found
   })
+  long <- shows[vapply(spec$columns, function(one) isTRUE(one$long), NA)]
+  caption <- c(spec$caption, source)
+  html_table(rows, unlist(columns), if (length(caption) > 0L) paste(caption, collapse = " "), long, ...)
+}
+
+# Tables that are folded together under one title.
+folded_tables <- function(spec, rows, source) {
+  parts <- lapply(unlist(spec$tables), table_html, rows, source)
+  if (any(lengths(parts) > 0L)) folded(spec$title, parts, printed = FALSE)
 }
 
 # Bytes of a table that the page carries for download; a larger one is named with its file alone.
@@ -85,19 +126,27 @@ table_content <- function(campaign, tables, name, one) {
   rows <- tables[[name]]
   csv <- paste0("tables/", name, ".csv")
   ids <- campaign$meters$meter_id
-  outside <- if (one$per_meter) outside_meters(campaign, headline(tables))
+  per_meter <- isTRUE(one$per_meter)
+  outside <- if (per_meter) outside_meters(campaign, headline(tables))
   held <- function(id) held_words(rows, tables$model_parameters, id)
+  build <- function(rows, source) {
+    more <- more_columns(name, rows)
+    list(table_html(name, rows, source, more), folded_tables(one$folded, rows, source))
+  }
   list(
-    if (one$per_meter) {
+    if (per_meter) {
       lapply(setdiff(ids, outside), function(id) {
-        cut_table(rows[meter_id == id], one$build, paste0(held(id), meter_source(campaign, id)), csv)
+        cut_table(rows[meter_id == id], build, paste0(held(id), meter_source(campaign, id)), csv)
       })
     } else {
       source <- paste0(unlist(lapply(ids, held)), collapse = "")
-      cut_table(rows, one$build, paste0(source, source_line(campaign, NULL, 10000L)), csv)
+      cut_table(rows, build, paste0(source, source_line(campaign, NULL, 10000L)), csv)
     },
     lapply(outside, function(id) tag$p(outside_words(campaign, headline(tables), id, csv))),
-    if (!is.null(one$once)) cut_table(rows[meter_id == ids[1]], one$once, source_line(campaign, NULL, 10000L), csv)
+    if (!is.null(one$folded_once)) {
+      once <- function(rows, source) folded_tables(one$folded_once, rows, source)
+      cut_table(rows[meter_id == ids[1]], once, source_line(campaign, NULL, 10000L), csv)
+    }
   )
 }
 
@@ -122,31 +171,28 @@ meter_source <- function(campaign, id) {
   paste0(if (several) paste0(meter_title(campaign, id), " (meter ", id, "). "), source_line(campaign, id, 10000L))
 }
 
-drift_html <- function(rows, source) {
-  shown <- copy(rows)[, `:=`(span = span_s / 60, verdict = spaced(verdict))]
-  html_table(shown, c(
-    quantity = "quantity", meter = "meter_id", filled(shown, c(session = "session")), "mini-blocks" = "mini_blocks_n",
-    "span min" = "span", filled(shown, c("mean %" = "mean_percent")), "change %" = "change_percent ~ change_ci95",
-    if (!"session" %in% names(shown)) c("% per hour" = "trend_percent_per_hour ~ trend_ci95"), verdict = "verdict"
-  ), paste(if ("session" %in% names(shown)) {
-    "Deviation from the means of cells, and its change within each session."
-  } else {
-    "Trend over the campaign."
-  }, source))
+told_ea_drift <- told_ea_drift_sessions <- function(rows) rows[, span_min := span_s / 60]
+
+told_model_parameters <- function(rows) rows[, reason := unname(held_reasons[reason])]
+
+told_arm_contrasts <- function(rows) {
+  rows[, `:=`(pair = paste(arm_label(arm), "against", arm_label(reference)), part = part_words(in_family))]
 }
 
-outliers_html <- function(rows, source) {
-  html_table(rows, c(
-    run = "run_id", meter = "meter_id", filled(rows, c(cell = "cell")), quantity = "quantity", value = "value",
-    "median of its cell" = "cell_median", "robust standard deviations away" = "distance_sd"
-  ), paste("Flagged runs; they stay in every number.", source))
-}
+part_words <- function(in_family) ifelse(in_family, "main comparison", "exploratory")
 
-parameters_html <- function(rows, source) {
-  shown <- copy(rows)[, reason := unname(held_reasons[reason])]
-  html_table(shown, c(
-    parameter = "parameter", meter = "meter_id", "device model" = "device_model", value = "parameter_value",
-    "relative standard uncertainty" = "relative_uncertainty_ratio", drawn = "drawn",
-    filled(shown, c("not drawn for" = "reason"))
-  ), paste("Parameters of the device models; those that are not drawn are held at their value.", source))
+# Columns that name a row, whatever its table has that is neither of a meter nor a number of results, and those of what
+# the load measured.
+more_columns <- function(name, rows) {
+  if (!name %in% c("energy_summary", "energy_runs")) {
+    return(list())
+  }
+  before <- names(rows)[seq_len(match("kind", names(rows)) - 1L)]
+  named <- setdiff(before, c("run_id", meter_keys, "order", "attempt", "mini_block"))
+  of_load <- setdiff(sub("_ci95_low$", "", grep("_ci95_low$", names(rows), value = TRUE)), names(energy_columns))
+  spoken <- function(names) gsub("_", " ", names, fixed = TRUE)
+  list(
+    names = stats::setNames(named, spoken(named)),
+    measured = stats::setNames(sprintf("%s ~ %s_ci95", of_load, of_load), spoken(of_load))
+  )
 }

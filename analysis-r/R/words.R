@@ -173,17 +173,13 @@ span_of <- function(low, high) ifelse(is.na(low), NA_character_, paste(number_te
 # Columns that the rows have and that have something in any row: on a phone an empty one only takes room.
 filled <- function(rows, columns) {
   columns[vapply(columns, function(column) {
-    parts <- strsplit(column, " ~!? ")[[1]]
-    values <- rows[[if (grepl("~!", column, fixed = TRUE)) paste0(parts[2], "_low") else parts[1]]]
+    values <- rows[[shown_columns(column)[if (grepl("~!", column, fixed = TRUE)) 2L else 1L]]]
     any(!is.na(values) & values != "")
   }, NA)]
 }
 
 # Codes as words.
 spaced <- function(codes) gsub("_", " ", gsub(";", ", ", codes, fixed = TRUE), fixed = TRUE)
-
-# A count that is said only where there is one.
-count_cell <- function(count) ifelse(count > 0L, count, NA_integer_)
 
 # "2.1 to 30", "30" or "unknown".
 short_span <- function(values, unit = "") {

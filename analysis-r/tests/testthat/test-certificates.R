@@ -119,7 +119,8 @@ test_that("a run that is late ten times as far as all is named, though no limit 
   expect_match(figure_alt(plot), words)
   expect_match(late_words(list(typical_us = 90, runs = listed[c(1, 1, 1, 1)])), "and 2 more.", fixed = TRUE)
   expect_null(late_words(late_runs(listed[0])))
-  html <- as.character(htmltools::tagList(pacing_html(copy(overview)[, held_back_greatest_ratio := 0.048], "source")))
+  held <- copy(overview)[, held_back_greatest_ratio := 0.048]
+  html <- as.character(htmltools::tagList(table_html("pacing_overview", held)))
   expect_match(html, "held back, share", fixed = TRUE)
-  expect_no_match(as.character(htmltools::tagList(pacing_html(overview, "source"))), "held back", fixed = TRUE)
+  expect_no_match(as.character(htmltools::tagList(table_html("pacing_overview", overview))), "held back", fixed = TRUE)
 })

@@ -246,11 +246,11 @@ test_that("page and figure give one interval for one E_A, and titles say what ea
   # Here the parameters move all transports alike, so that nothing is wider for them.
   expect_match(tables$contrasts[in_family == TRUE, words], "[95 %: ", fixed = TRUE)
   expect_match(parameter_words(tables), "that of model parameters only where this is said", fixed = TRUE)
-  shown <- as.character(htmltools::tagList(contrasts_html(tables$contrasts, "source")))
+  shown <- as.character(htmltools::tagList(table_html("contrasts", tables$contrasts)))
   expect_no_match(shown, "model parameters drawn", fixed = TRUE)
   apart <- campaign_statistics(unstated(noise_w = 1e-4))$contrasts
   expect_match(apart[in_family == TRUE, words], "[95 %, model parameters drawn: ", fixed = TRUE)
-  shown <- as.character(htmltools::tagList(contrasts_html(apart, "source")))
+  shown <- as.character(htmltools::tagList(table_html("contrasts", apart)))
   expect_match(shown, "E_A, more %, model parameters drawn", fixed = TRUE)
   for (plot in list(
     plot_envelope(tables$envelope, tables$ea_summary, campaign, "client-wt210"),
