@@ -30,10 +30,7 @@ contracts_dir <- function(env = Sys.getenv("NETJOULE_CONTRACTS"), package_dir = 
 
 read_contract_json <- function(..., contracts = contracts_dir()) {
   path <- file.path(contracts, ...)
-  if (!file.exists(path)) {
-    return(NULL)
-  }
-  jsonlite::fromJSON(path, simplifyVector = FALSE)
+  if (file.exists(path)) jsonlite::fromJSON(path, simplifyVector = FALSE)
 }
 
 schema_memory <- new.env(parent = emptyenv())

@@ -67,13 +67,9 @@ recorded_parameters <- function(campaign) {
 parameter_row <- function(name, value, relative) {
   list(
     parameter = name, parameter_value = value, relative_uncertainty_ratio = relative,
-    reason = if (is.na(relative)) {
-      "no_stated_uncertainty"
-    } else if (relative == 0 || value %in% c(0, NA)) {
-      "nothing_to_draw"
-    } else {
-      NA_character_
-    }
+    reason = fcase(
+      is.na(relative), "no_stated_uncertainty", relative == 0 || value %in% c(0, NA), "nothing_to_draw"
+    )
   )
 }
 

@@ -29,15 +29,14 @@ held_parameters <- function(campaign, contrasts, model, factors = held_factors) 
     return(NULL)
   }
   recorded <- recorded_parameters(campaign)[meter_id == id]
-  rbindlist(lapply(names, function(name) {
-    rbindlist(lapply(factors, function(factor) {
-      one <- recorded[match(name, recorded$parameter)]
-      cbind(
-        one[, c("meter_id", "device_model", "parameter", "parameter_value"), with = FALSE], factor = factor,
-        family_with(scaled_campaign(campaign, id, held, name, factor), family)
-      )
-    }))
-  }))
+  cases <- CJ(name = names, factor = factors, sorted = FALSE)
+  rbindlist(Map(function(name, factor) {
+    one <- recorded[match(name, recorded$parameter)]
+    cbind(
+      one[, c("meter_id", "device_model", "parameter", "parameter_value"), with = FALSE], factor = factor,
+      family_with(scaled_campaign(campaign, id, held, name, factor), family)
+    )
+  }, cases$name, cases$factor))
 }
 
 telling_terms <- function(held, results) {

@@ -195,8 +195,8 @@ flow_words <- function(campaign) {
     return(NULL)
   }
   workload <- pick(campaign$meta, "workload", default = list())
-  own <- count_or_one(workload, "parallel")
-  clients <- count_or_one(workload, "clients")
+  own <- fcoalesce(pick_number(workload, "parallel"), 1)
+  clients <- fcoalesce(pick_number(workload, "clients"), 1)
   beside <- vapply(pick(workload, "beside", default = list()), function(other) {
     rate_mbps <- pick_number(other, "offered_rate_mbps")
     rate <- if (!is.na(rate_mbps)) paste0(" at ", number_text(rate_mbps), " Mb/s")
@@ -208,11 +208,6 @@ flow_words <- function(campaign) {
     if (pick_text(workload, "direction") %in% "both") ", each up and down",
     if (clients > 1) paste0(", at each of ", clients, " clients")
   )
-}
-
-count_or_one <- function(workload, name) {
-  count <- pick_number(workload, name)
-  if (is.na(count)) 1 else count
 }
 
 #' How evenly flows that ran at once shared the path

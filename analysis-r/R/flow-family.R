@@ -42,10 +42,7 @@ family_of <- function(workload, plan = NULL) {
   named <- pick(workload, "statistics", "contrasts", default = list())
   contrasts <- if (length(named) > 0L) {
     rbindlist(lapply(named, function(one) {
-      list(
-        reference = pick_text(one, "reference"), transport = pick_text(one, "transport"),
-        payload_bytes = pick_number(one, "payload_bytes")
-      )
+      c(pick_texts(one, c("reference", "transport")), pick_numbers(one, "payload_bytes"))
     }))
   } else {
     candidates

@@ -128,9 +128,6 @@ floor_empty_words <- function(rows) {
 }
 
 floor_count_words <- function(rows, sentence) {
-  if (nrow(rows) == 0L) {
-    return(NULL)
-  }
   counts <- sort(table(gsub(";", ", ", rows$floor_reason, fixed = TRUE)), decreasing = TRUE)
   sprintf(sentence, vapply(as.integer(counts), cell_words, ""), names(counts))
 }

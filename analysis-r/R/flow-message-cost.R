@@ -33,15 +33,11 @@ ack_counters <- c(
 acks_received <- function(flow) {
   transport <- pick_text(flow, "transport")
   counted <- function(name) pick_number(flow, "sender", "transport_stats", name)
-  if (transport %in% c("udp", "null")) {
-    0 # nobody answers
-  } else if (transport %in% "tcp") {
-    counted("segments_in") - counted("data_segments_in")
-  } else if (transport %in% names(ack_counters)) {
-    counted(ack_counters[[transport]])
-  } else {
-    NA_real_
-  }
+  switch(fcoalesce(transport, ""),
+    udp = , null = 0, # nobody answers
+    tcp = counted("segments_in") - counted("data_segments_in"),
+    if (transport %in% names(ack_counters)) counted(ack_counters[[transport]]) else NA_real_
+  )
 }
 
 # Rows of panels of the figure, top down.

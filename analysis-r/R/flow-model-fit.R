@@ -248,9 +248,6 @@ coefficient_columns <- function(plane) {
 #' @noRd
 fit_quality <- function(cells, plane) {
   residuals <- cells$p_w - plane$fitted_w
-  if (anyNA(residuals)) {
-    return(data.table(residual_rms_w = NA_real_, residual_greatest_w = NA_real_, explained_ratio = NA_real_))
-  }
   total <- sum((cells$p_w - mean(cells$p_w))^2)
   data.table(
     residual_rms_w = sqrt(mean(residuals^2)), residual_greatest_w = max(abs(residuals)),

@@ -3,9 +3,6 @@
 # Two campaigns compared side by side: the cells that both have. Only what stands in both is shown; no
 # test is made of it, and so nothing is called a change.
 
-# What makes a cell the same in both: whose power it is does not.
-overlay_keys <- function() flow_cell
-
 #' Write a report that compares two campaigns side by side: one self-contained HTML file
 #'
 #' Into neither campaign anything is written.
@@ -80,7 +77,8 @@ overlay_cells <- function(summaries, ids) {
     rows[!is.na(ea_j_per_mbit_mean) | !is.na(goodput_mbps)][, side := side][]
   }, summaries, ids, 1:2)
   rows <- rbindlist(unname(sides))
-  rows <- rows[, if (.N == 2L) .SD, by = eval(overlay_keys())]
+  # Whose power it is does not make a cell another one.
+  rows <- rows[, if (.N == 2L) .SD, by = eval(flow_cell)]
   if (nrow(rows) == 0L) {
     return(rows)
   }
@@ -112,10 +110,10 @@ overlay_table <- function(cells) {
     "ea_above_floor_j_per_mbit", "goodput_mbps", "loss_ratio", "n"
   )
   of <- function(number, letter, more = NULL) {
-    found <- told[side == number, c(more, overlay_keys(), shown), with = FALSE]
+    found <- told[side == number, c(more, flow_cell, shown), with = FALSE]
     setnames(found, shown, paste0(letter, "_", shown))
   }
-  table <- of(2L, "b")[of(1L, "a", "cell"), on = overlay_keys()]
+  table <- of(2L, "b")[of(1L, "a", "cell"), on = flow_cell]
   table[, `:=`(
     ea_b_over_a = fifelse(a_with_ratio & b_with_ratio, b_ea_j_per_mbit_mean / a_ea_j_per_mbit_mean, NA_real_),
     goodput_b_over_a = fifelse(a_goodput_mbps > 0, b_goodput_mbps / a_goodput_mbps, NA_real_)
@@ -126,20 +124,13 @@ overlay_table <- function(cells) {
 overlay_body <- function(campaigns, pairs) {
   tables <- lapply(pairs, function(pair) overlay_table(pair$cells))
   sources <- vapply(campaigns, source_line, "", NULL, 10000L)
-  tag$body(
-    tag$a(class = "skip", href = "#summary", "Skip to the answer"),
-    overlay_header(campaigns),
-    section_links(c(summary = "Answer", figures = "Figures", tables = "Tables")),
-    tag$main(
-      overlay_summary(campaigns, pairs, tables), overlay_figures(campaigns, pairs),
-      tag$section(id = "tables", tag$h2("Tables"), Map(overlay_html, list(campaigns), pairs, tables))
-    ),
-    tag$footer(
-      lapply(names(sources), function(name) tag$p(paste0(name, ": ", sources[[name]], "."))),
-      "Written by the R package netjoule ", as.character(utils::packageVersion("netjoule")), "."
-    ),
-    tag$script(htmltools::HTML(report_script()))
+  sections <- list(
+    overlay_summary(campaigns, pairs, tables), overlay_figures(campaigns, pairs),
+    tag$section(id = "tables", tag$h2("Tables"), Map(overlay_html, list(campaigns), pairs, tables))
   )
+  page_body(overlay_header(campaigns), sections, list(
+    lapply(names(sources), function(name) tag$p(paste0(name, ": ", sources[[name]], "."))), made_by(), "."
+  ))
 }
 
 overlay_header <- function(campaigns) {

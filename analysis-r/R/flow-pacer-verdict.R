@@ -62,9 +62,8 @@ pacer_cell <- function(rows) {
   blocks <- block_means(rows, rows$delta_p_w)
   n <- length(blocks)
   variance <- if (n > 1L) stats::var(blocks) / n else NA_real_
-  u_w <- mean_or_na(rows$u_delta_p_w)
   cell <- list(
-    n = n, delta_p_w = mean(blocks), variance = variance, u_w = if (is.na(u_w)) 0 else u_w,
+    n = n, delta_p_w = mean(blocks), variance = variance, u_w = fcoalesce(mean_or_na(rows$u_delta_p_w), 0),
     below_n = sum(rows$below_resolution)
   )
   c(cell, list(half_w = half_width(variance, n - 1, cell$u_w)))
@@ -110,21 +109,15 @@ power_exponent <- function(cells) {
   if (is.na(half)) {
     return(none("few_blocks"))
   }
-  low <- exponent - half
-  high <- exponent + half
-  list(exponent = exponent, low = low, high = high, shape = shape_of(low, high))
+  list(exponent = exponent, low = exponent - half, high = exponent + half, shape = shape_of(exponent, half))
 }
 
-shape_of <- function(low, high) {
-  if (low > -constant_limit && high < constant_limit) {
-    "constant"
-  } else if (low > constant_limit) {
-    "grows"
-  } else if (high < -constant_limit) {
-    "falls"
-  } else {
-    "unclear"
-  }
+shape_of <- function(exponent, half) {
+  fcase(
+    abs(exponent) + half < constant_limit, "constant", exponent - half > constant_limit, "grows",
+    exponent + half < -constant_limit, "falls",
+    default = "unclear"
+  )
 }
 
 # All loads of one meter, transport and size. A load that lacks an arm is shown and decides nothing.
@@ -153,13 +146,9 @@ judge_pacer <- function(cells, keys) {
 
 pacer_loads <- function(both) {
   difference <- both$delta_p_w_spin - both$delta_p_w_absolute
-  half <- vapply(seq_len(nrow(both)), function(i) {
-    one <- both[i]
-    half_width(
-      c(one$variance_spin, one$variance_absolute), c(one$n_spin, one$n_absolute) - 1,
-      sqrt(one$u_w_spin^2 + one$u_w_absolute^2)
-    )
-  }, 0)
+  both[, half := half_width(
+    c(variance_spin, variance_absolute), c(n_spin, n_absolute) - 1, sqrt(u_w_spin^2 + u_w_absolute^2)
+  ), by = offered_rate_mbps]
   both[, list(
     offered_rate_mbps,
     n_spin, n_absolute,

@@ -12,34 +12,33 @@
 #' phy_rate_shares(example_campaign())
 #' @export
 phy_rate_shares <- function(campaign) {
-  files <- list.files(file.path(campaign$dir, "radio"), pattern = "\\.csv$")
-  runs <- campaign$runs[usable == TRUE & measurable == TRUE & transport != "null"]
-  if (length(files) == 0L || nrow(runs) == 0L) {
+  cell <- c("transport", "payload_bytes", "offered_rate_mbps")
+  read <- radio_readings(campaign, campaign$runs[transport != "null"], needed_columns$radio, c("radio_source", cell))
+  if (is.null(read) || all(is.na(read$phy_rate_mbps))) {
     return(table_of("phy_rates"))
   }
-  samples <- rbindlist(lapply(files, function(file) {
-    path <- file.path(campaign$dir, "radio", file)
-    cbind(
-      node = sub("\\.csv$", "", file),
-      read_contract_csv(path, "radio", campaign$contracts, needed_columns$radio)$rows
-    )
-  }))
-  windows <- runs[, list(
-    radio_source, transport, payload_bytes, offered_rate_mbps,
-    from = measure_start_s, to = measure_end_s
-  )]
-  hits <- samples[windows,
-    on = list(t_s >= from, t_s < to), nomatch = NULL,
-    list(
-      node, radio_source, transport, payload_bytes, offered_rate_mbps, phy_rate_mbps, mcs, streams, width_mhz,
-      guard_interval_ns
-    )
-  ]
-  hits <- hits[!is.na(phy_rate_mbps)]
-  if (nrow(hits) == 0L) {
-    return(table_of("phy_rates"))
+  counted <- read[!is.na(phy_rate_mbps), list(samples = .N), by = c("node", "radio_source", cell, mode_columns)]
+  counted[, share := samples / sum(samples), by = c("node", cell)]
+  setorderv(counted, c("node", cell, "phy_rate_mbps"))[]
+}
+
+#' Readings of each node's radio inside the measure windows of usable runs
+#'
+#' @param runs of these alone.
+#' @param columns of the readings; of_run: of the run that each lies in.
+#' @return data.table node, columns, of_run; NULL without readings or runs.
+#' @noRd
+radio_readings <- function(campaign, runs, columns, of_run) {
+  runs <- runs[usable == TRUE & measurable == TRUE]
+  paths <- list.files(file.path(campaign$dir, "radio"), pattern = "\\.csv$", full.names = TRUE)
+  if (length(paths) == 0L || nrow(runs) == 0L) {
+    return(NULL)
   }
-  counted <- hits[, list(samples = .N), by = eval(names(hits))]
-  counted[, share := samples / sum(samples), by = list(node, transport, payload_bytes, offered_rate_mbps)]
-  setorderv(counted, c("node", "transport", "payload_bytes", "offered_rate_mbps", "phy_rate_mbps"))[]
+  names(paths) <- sub("\\.csv$", "", basename(paths))
+  windows <- runs[, c(mget(of_run), list(from = measure_start_s, to = measure_end_s))]
+  rbindlist(lapply(paths, function(path) {
+    rows <- read_contract_csv(path, "radio", campaign$contracts, columns)$rows
+    rows[, at_s := t_s]
+    rows[windows, on = list(at_s >= from, at_s < to), nomatch = NULL, mget(c(of_run, intersect(columns, names(rows))))]
+  }), idcol = "node", fill = TRUE)
 }

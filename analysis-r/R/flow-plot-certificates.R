@@ -104,15 +104,11 @@ certificate_words <- function(overview, late = NULL) {
 limited_words <- function(overview) {
   median <- any(!is.na(overview$limit_error_p50_us))
   tail <- any(!is.na(overview$limit_error_p99_us))
-  if (median && tail) {
-    " (median and 99th percentile)"
-  } else if (median) {
-    " (of errors the median alone)"
-  } else if (tail) {
-    " (of errors the 99th percentile alone)"
-  } else {
-    ""
-  }
+  fcase(
+    median && tail, " (median and 99th percentile)", median, " (of errors the median alone)",
+    tail, " (of errors the 99th percentile alone)",
+    default = ""
+  )
 }
 
 # "Over 10 times the median 99th percentile of all runs (450 us): b03m055-tcp-a1 (21500 us) and 1 more."

@@ -61,16 +61,12 @@ large_floor_points <- function(rows, drawn) {
 
 large_floor_layers <- function(above) {
   above <- above[!is.na(above)]
+  cross <- function(...) geom_point(aes(y = above), above, shape = 4, show.legend = FALSE, ...)
   if (nrow(above) > 0L) {
     list(
-      geom_linerange(
-        data = above, aes(ymin = above, ymax = value), linewidth = 0.3, linetype = "dotted", show.legend = FALSE
-      ),
+      geom_linerange(aes(ymin = above, ymax = value), above, linewidth = 0.3, linetype = "dotted", show.legend = FALSE),
       # On a ground of their own, or an interval of the same colour hides them.
-      geom_point(
-        data = above, aes(y = above), shape = 4, size = 1.9, stroke = 2, colour = "white", show.legend = FALSE
-      ),
-      geom_point(data = above, aes(y = above), shape = 4, size = 1.7, stroke = 0.7, show.legend = FALSE)
+      cross(size = 1.9, stroke = 2, colour = "white"), cross(size = 1.7, stroke = 0.7)
     )
   }
 }
@@ -109,9 +105,7 @@ floor_resolved <- function(rows) {
 
 floor_words <- function(rows) {
   hidden <- sum(rows$transport == "null" & !is.na(rows$floor_w)) - sum(floor_resolved(rows))
-  if (hidden > 0L) {
-    sprintf("Floor of %s below resolution: in the table only.", cell_words(hidden))
-  }
+  if (hidden > 0L) sprintf("Floor of %s below resolution: in the table only.", cell_words(hidden))
 }
 
 #' Cells whose transport, not its sender, sent less than was asked
@@ -124,9 +118,7 @@ held_back <- function(rows) {
 
 held_back_words <- function(rows) {
   cells <- nrow(held_back(rows))
-  if (cells > 0L) {
-    paste(cell_words(cells), "held back by congestion control.")
-  }
+  if (cells > 0L) paste(cell_words(cells), "held back by congestion control.")
 }
 
 floor_points <- function(rows) {

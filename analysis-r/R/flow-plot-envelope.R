@@ -62,16 +62,13 @@ joined_edges <- function(edges) {
 }
 
 envelope_edges <- function(band) {
-  rbind(
+  rbindlist(lapply(c("least", "greatest"), function(edge) {
+    of <- function(name) band[[sprintf(name, edge)]]
     band[, list(
       transport, offered_rate_mbps, complete, piece,
-      edge = "least", value = ea_least_j_per_mbit, low = ea_least_ci95_low, high = ea_least_ci95_high
-    )],
-    band[, list(
-      transport, offered_rate_mbps, complete, piece,
-      edge = "greatest", value = ea_greatest_j_per_mbit, low = ea_greatest_ci95_low, high = ea_greatest_ci95_high
+      edge = edge, value = of("ea_%s_j_per_mbit"), low = of("ea_%s_ci95_low"), high = of("ea_%s_ci95_high")
     )]
-  )
+  }))
 }
 
 edge_words <- function(edges) {
@@ -111,9 +108,7 @@ envelope_words <- function(campaign, meter_id, band, edges) {
   below <- sum(band$below_resolution_n)
   c(
     interval_words(campaign, meter_id, blocks_of(campaign), up_to = left_out > 0L),
-    if (left_out > 0L) {
-      paste(left_out, plural("run", left_out), "left out (extrapolated, or mostly below resolution).")
-    },
+    if (left_out > 0L) paste(left_out, plural("run", left_out), "left out (extrapolated, or mostly below resolution)."),
     if (below > 0L) paste(below, plural("run", below), "below resolution in the means."),
     if (any(edges$low_open)) "Bars to the foot include zero.",
     if (any(!band$complete)) "Hollow: not every message size is left."

@@ -60,9 +60,6 @@ fairness_points <- function(cells, summary) {
 }
 
 fairness_rows <- function(cells) {
-  if (is.null(cells)) {
-    return(1)
-  }
   measures <- if (isTRUE(all.equal(cells$jain_goodput, cells$jain_demand_met))) 1 else 2
   measures * panel_rows(cells)
 }

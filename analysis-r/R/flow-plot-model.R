@@ -20,13 +20,11 @@ size_linetypes <- c("solid", "42", "22", "12")
 #' @export
 plot_model_fit <- function(fit, residuals, campaign, meter_id) {
   points <- of_meter(residuals, meter_id)
-  fit <- of_meter(fit, meter_id)[!is.na(form)]
-  if (!any(points$transport != "null")) {
+  if (all(points$transport == "null")) {
     return(NULL)
   }
-  drawn <- model_points(points, points$delta_p_w, points$delta_p_ci95_low, points$delta_p_ci95_high)
-  drawn[, fitted_w := points$fitted_w]
-  drawn <- hide_unplottable(drawn)
+  fit <- of_meter(fit, meter_id)[!is.na(form)]
+  drawn <- hide_unplottable(model_points(points, points$delta_p_w, 0)[, fitted_w := points$fitted_w])
   logarithmic <- spans_decades(drawn$value)
   drawn <- settle_lows(drawn)
   lines <- model_lines(drawn, logarithmic)
@@ -54,13 +52,11 @@ plot_model_fit <- function(fit, residuals, campaign, meter_id) {
 #' @export
 plot_model_residuals <- function(fit, residuals, campaign, meter_id) {
   points <- of_meter(residuals, meter_id)
-  fit <- of_meter(fit, meter_id)[!is.na(form)]
-  if (!any(points$transport != "null")) {
+  if (all(points$transport == "null")) {
     return(NULL)
   }
-  drawn <- model_points(
-    points, points$residual_w, points$delta_p_ci95_low - points$fitted_w, points$delta_p_ci95_high - points$fitted_w
-  )
+  fit <- of_meter(fit, meter_id)[!is.na(form)]
+  drawn <- model_points(points, points$residual_w, points$fitted_w)
   plot <- model_panels(drawn, residual_labels(fit)) +
     geom_hline(yintercept = 0, colour = "grey50", linewidth = 0.4) +
     model_marks(drawn) +
@@ -75,19 +71,15 @@ plot_model_residuals <- function(fit, residuals, campaign, meter_id) {
   with_alt(plot, alt_residuals(fit, drawn, campaign, meter_id))
 }
 
-model_points <- function(rows, value, low, high) {
-  sizes <- sort(unique(rows$payload_bytes))
-  points <- data.table(
-    transport = transport_factor(rows$transport), payload_bytes = rows$payload_bytes,
-    offered_rate_mbps = rows$offered_rate_mbps, size = factor(rows$payload_bytes, levels = sizes), value = value,
-    low = low, high = high
-  )
+# `less`: what is taken off the ends of the intervals.
+model_points <- function(rows, value, less) {
+  points <- rows[, list(
+    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, size = factor(payload_bytes),
+    low = delta_p_ci95_low - less, high = delta_p_ci95_high - less
+  )]
   # Sizes of one load stand side by side, as transports do elsewhere.
   points[, x := spread_arms(data.table(arm = size, at = offered_rate_mbps))$x]
-  points[, name := paste0(
-    transport_label(as.character(transport)), ", ", number_text(payload_bytes), " bytes, ",
-    number_text(offered_rate_mbps), " Mb/s"
-  )]
+  points[, `:=`(value = value, name = load_names(points))]
   plain_points(points)
 }
 

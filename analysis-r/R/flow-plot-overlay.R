@@ -8,7 +8,8 @@ overlay_most_columns <- 4L
 overlay_figures <- function(campaigns, pairs) {
   figures <- c(
     lapply(pairs, function(pair) {
-      overlay_figure("ea", "Energy per megabit", expression(E[A] ~ "(J/Mb)"), overlay_ea(pair$cells), campaigns, pair)
+      points <- overlay_points(pair$cells, ea_points)
+      overlay_figure("ea", "Energy per megabit", expression(E[A] ~ "(J/Mb)"), points, campaigns, pair)
     }),
     list(
       overlay_figure(
@@ -23,8 +24,7 @@ overlay_figures <- function(campaigns, pairs) {
   figures <- Filter(Negate(is.null), figures)
   tag$section(id = "figures", tag$h2("Figures"), lapply(seq_along(figures), function(i) {
     one <- figures[[i]]
-    wide <- tempfile(fileext = ".svg")
-    on.exit(unlink(wide))
+    wide <- withr::local_tempfile(fileext = ".svg")
     write_svg(one, wide)
     words <- paste0(figure_alt(one$plot), " Source: ", figure_source(one$plot), ".")
     title <- sprintf("Figure %d. %s.", i, one$title)
@@ -32,7 +32,7 @@ overlay_figures <- function(campaigns, pairs) {
   }))
 }
 
-#' @param points from overlay_ea() or overlay_flow().
+#' @param points from overlay_points().
 #' @param pair of overlay_pairs() where it is about a meter.
 #' @return figure(), NULL without points.
 #' @noRd
@@ -82,10 +82,6 @@ overlay_plot <- function(points, title, axis, columns, campaigns, pair) {
     paste(labels, collapse = " and "), paste(levels(points$panel), collapse = "; "),
     paste(unique(short(range(points$value, na.rm = TRUE))), collapse = " to ")
   ))
-}
-
-overlay_ea <- function(cells) {
-  overlay_points(cells, ea_points)
 }
 
 overlay_flow <- function(cells, value, ends) overlay_points(cells, function(rows) flow_points(rows, value, ends))

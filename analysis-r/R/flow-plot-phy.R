@@ -74,13 +74,12 @@ mcs_words <- function(mcs) {
 
 phy_numbers <- function(tiles, columns) {
   crowded <- 24L
-  if (columns > crowded) {
-    return(NULL)
+  if (columns <= crowded) {
+    geom_text(
+      data = tiles, aes(label = format(round(share), trim = TRUE)), size = 3,
+      colour = ifelse(tiles$share > 55, "white", "grey15")
+    )
   }
-  geom_text(
-    data = tiles, aes(label = format(round(share), trim = TRUE)), size = 3,
-    colour = ifelse(tiles$share > 55, "white", "grey15")
-  )
 }
 
 alt_phy <- function(tiles, campaign) {

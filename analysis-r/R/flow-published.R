@@ -82,12 +82,6 @@ published_values <- function(reference) {
 #' @noRd
 published_slips <- function(reference) {
   fields <- c("slip_id", "printed", "corrected", "words", "effect")
-  rows <- lapply(reference$slips, function(slip) {
-    as.data.table(c(
-      list(source = pick_text(slip, "source", "label")),
-      pick_texts(slip, fields)
-    ))
-  })
-  empty <- stats::setNames(rep(list(character()), length(fields) + 1L), c("source", fields))
-  rbind(as.data.table(empty), rbindlist(rows))
+  slips <- entries_table(reference$slips, stats::setNames(rep(list(NA_character_), length(fields)), fields))
+  slips[, source := vapply(reference$slips, pick_text, "", "source", "label")][]
 }

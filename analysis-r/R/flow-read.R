@@ -9,9 +9,9 @@
 #' @return as read_whole_work(), with flows, arrivals and certificates (one per flow that has one).
 #' @noRd
 read_flows <- function(campaign_dir, run_id, kind, run, result, contracts) {
-  flow <- read_run_json(campaign_dir, run_id, "flow.json", flow_defects)
-  further <- read_further_flows(campaign_dir, run_id, run)
-  flows <- c(list(flow$doc), further$docs)
+  further <- sprintf("flows/%d.json", seq_len(flow_count(run))[-1])
+  read <- lapply(c("flow.json", further), function(name) read_run_json(campaign_dir, run_id, name, flow_defects))
+  flows <- lapply(read, `[[`, "doc")
   run <- lift_flows(run, flows)
   if (length(run$flows) == length(result$flows)) result$flows <- Map(with_fields, result$flows, run$flows)
   arrived <- read_arrival(campaign_dir, run_id, kind, run, flows, contracts)
@@ -19,7 +19,7 @@ read_flows <- function(campaign_dir, run_id, kind, run, result, contracts) {
     span = arrived$span, has_intervals = arrived$has_intervals,
     whole = arrived$readable && !any(vapply(flows, is.null, NA)), columns = flow_columns(run, flows, result),
     flows = flow_rows(run_id, result), arrivals = arrived$by_flow, certificates = certificate_rows(run_id, flows),
-    problems = c(flow$problems, further$problems, arrived$problems)
+    problems = c(unlist(lapply(read, `[[`, "problems"), recursive = FALSE), arrived$problems)
   )
 }
 
@@ -45,17 +45,6 @@ read_no_flows <- function() {
   list(
     span = arrived_columns(list(span = c(NA_real_, NA_real_), work = NA_real_)), has_intervals = FALSE, whole = FALSE,
     columns = flow_columns(list(), list(list()), list())
-  )
-}
-
-# Reports of the second flow and further ones of a run with several.
-read_further_flows <- function(campaign_dir, run_id, run) {
-  read <- lapply(seq_len(flow_count(run) - 1L) + 1L, function(number) {
-    read_run_json(campaign_dir, run_id, file.path("flows", paste0(number, ".json")), flow_defects)
-  })
-  list(
-    docs = lapply(read, function(one) one$doc),
-    problems = unlist(lapply(read, function(one) one$problems), recursive = FALSE)
   )
 }
 
@@ -88,18 +77,15 @@ read_arrival <- function(campaign_dir, run_id, kind, run, flows, contracts) {
     return(found)
   }
   read <- tryCatch(read_receiver_intervals(path, contracts, run), netjoule_error = conditionMessage)
-  if (is.character(read)) {
-    found$readable <- FALSE
+  broken <- if (is.character(read)) {
     # The campaign's folder is somebody's own.
     detail <- gsub(paste0(dirname(path), "/"), "", read, fixed = TRUE)
-    found$problems <- list(list(code = "table_unreadable", detail = detail))
-    return(found)
+    list(list(code = "table_unreadable", detail = detail))
+  } else {
+    lost_intervals(read$rows, flows)
   }
-  lost <- lost_intervals(read$rows, flows)
-  if (length(lost) > 0L) {
-    found$readable <- FALSE
-    found$problems <- lost
-    return(found)
+  if (length(broken) > 0L) {
+    return(replace(found, c("readable", "problems"), list(FALSE, broken)))
   }
   effective <- effective_window(joined_intervals(read$rows), measure)
   found$span <- arrived_columns(list(span = effective$span, work = mbit_per_byte * effective$bytes))

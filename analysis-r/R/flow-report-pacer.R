@@ -4,11 +4,7 @@
 
 #' What the arms spin and absolute say about power that stays constant over load
 #' @noRd
-section_pacer <- function(campaign, tables) {
-  verdict <- tables$pacer_verdict
-  if (is.null(verdict)) {
-    return(NULL)
-  }
+section_pacer <- function(campaign, verdict) {
   tag$section(
     id = "pacer", tag$h2("Constant power: from the sender or not?"),
     tag$p(

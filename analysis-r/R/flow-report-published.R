@@ -114,13 +114,12 @@ lonely_table <- function(rows) {
 }
 
 slips_table <- function(slips, title) {
-  if (nrow(slips) == 0L) {
-    return(NULL)
+  if (nrow(slips) > 0L) {
+    tag$details(
+      class = "many", tag$summary("Errors in the publication, corrected"),
+      table_html("slips", slips, paste("Errors in", title))
+    )
   }
-  tag$details(
-    class = "many", tag$summary("Errors in the publication, corrected"),
-    table_html("slips", slips, paste("Errors in", title))
-  )
 }
 
 #' What the numbers of both were made with, item by item
@@ -186,13 +185,10 @@ dccp_words <- function(campaign) {
   words <- option_words(campaign)
   words <- words[grepl("^DCCP", words)]
   sent <- unique(campaign$runs$transport)
-  if (!any(published_names$dccp %in% sent)) {
-    "none"
-  } else if (length(words) > 0L) {
-    paste(words, collapse = "; ")
-  } else {
-    "as the sender's defaults are"
-  }
+  fcase(
+    !any(published_names$dccp %in% sent), "none", length(words) > 0L, paste(words, collapse = "; "),
+    default = "as the sender's defaults are"
+  )
 }
 
 #' Rows of the section's tables, as text

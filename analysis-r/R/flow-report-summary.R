@@ -238,15 +238,13 @@ lead_doubt <- function(campaign, tables, id) {
 #' What a reader may take from one contrast, before its sentence
 #' @noRd
 verdict_label <- function(one) {
-  if (one$blocks_n == 0L) {
-    c(kind = "untested", words = "no ratio")
-  } else if (one$inference != "tested") {
-    c(kind = "untested", words = "not tested")
-  } else if (one$verdict %in% c("less", "more")) {
-    c(kind = one$verdict, words = one$verdict)
-  } else {
-    c(kind = "untold", words = "no clear difference")
-  }
+  words <- fcase(
+    one$blocks_n == 0L, "no ratio", one$inference != "tested", "not tested", one$verdict %in% c("less", "more"),
+    one$verdict,
+    default = "no clear difference"
+  )
+  kind <- switch(words, "no ratio" = , "not tested" = "untested", "no clear difference" = "untold", words)
+  c(kind = kind, words = words)
 }
 
 #' Who sent what at which loads
@@ -272,15 +270,13 @@ beside_sentences <- function(campaign, tables) {
   link <- function(id, words) tag$a(href = paste0("#", id), words)
   published <- published_sentence(tables$side_by_side)
   outliers <- outlier_sentence(tables$outliers)
-  found <- list(
-    if (!is.null(published)) list(prose(published), " ", link("published", "Side by side")),
-    lapply(drift_sentences(campaign, tables$ea_drift, tables$ea_drift_sessions), function(text) list(prose(text))),
-    if (!is.null(outliers)) list(prose(outliers)),
-    list(invalid_sentence(campaign), if (nrow(tables$invalid_runs) > 0L) list(" ", link("invalid", "Every reason")))
+  c(
+    if (!is.null(published)) list(list(prose(published), " ", link("published", "Side by side"))),
+    lapply(prose(c(drift_sentences(campaign, tables$ea_drift, tables$ea_drift_sessions), outliers)), list),
+    list(list(
+      invalid_sentence(campaign), if (nrow(tables$invalid_runs) > 0L) list(" ", link("invalid", "Every reason"))
+    ))
   )
-  # Of several meters there are several sentences on drift.
-  found <- c(found[1], found[[2]], found[3:4])
-  found[lengths(found) > 0L]
 }
 
 published_sentence <- function(rows) {
@@ -341,14 +337,11 @@ flow_sections <- function(campaign, tables, figures, drawn, first) {
   floors <- any(startsWith(figure_ids(figures), "floor"))
   list(
     answer = section_summary(campaign, tables, first),
-    before_names = c(
-      if (!is.null(tables$table_iv)) c(applications = "Application"),
-      if (!is.null(tables$pacer_verdict)) c(pacer = "Pacer"), if (!is.null(tables$fairness)) c(fairness = "Fairness")
-    ),
     before = list(
-      section_table_iv(campaign, tables), section_pacer(campaign, tables), section_fairness(campaign, tables)
+      section_table_iv(campaign, tables),
+      if (!is.null(tables$pacer_verdict)) section_pacer(campaign, tables$pacer_verdict),
+      section_fairness(campaign, tables)
     ),
-    after_names = if (!is.null(tables$side_by_side)) c(published = "Published values"),
     after = section_published(campaign, tables), appendix = section_appendix(campaign, tables, figures, drawn),
     figures_note = if (!floors) {
       "There is no figure of the generator floor: no mini-block of this campaign has a usable null run."

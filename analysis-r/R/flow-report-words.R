@@ -86,9 +86,6 @@ estimate_of_cell <- function(row) {
 #' @noRd
 delta_sentences <- function(delta, model, summary = NULL) {
   rows <- delta[method == "ratio" & !is.na(difference_percent)]
-  if (nrow(rows) == 0L) {
-    return(character())
-  }
   rows[, verdict := fifelse(is.na(difference_ci95_low), "single", fifelse(
     difference_ci95_low > 0, "more", fifelse(difference_ci95_high < 0, "less", "unclear")
   ))]
@@ -105,24 +102,16 @@ delta_sentences <- function(delta, model, summary = NULL) {
 }
 
 delta_parts <- function(rows) {
-  parts <- unlist(lapply(c("less", "more", "unclear", "single"), function(what) {
-    delta_part(rows[verdict == what], what)
-  }))
+  parts <- vapply(intersect(c("less", "more", "unclear", "single"), rows$verdict), function(what) {
+    part <- rows[verdict == what]
+    loads <- load_words(part$offered_rate_mbps)
+    switch(what,
+      unclear = paste("no clear difference", loads),
+      single = paste0("a single pair ", loads, ", so no verdict"),
+      paste(span_words(abs(part$difference_percent), 2L), "%", what, loads)
+    )
+  }, "")
   paste(parts, collapse = ", ")
-}
-
-delta_part <- function(rows, what) {
-  if (nrow(rows) == 0L) {
-    return(NULL)
-  }
-  loads <- load_words(rows$offered_rate_mbps)
-  span <- span_words(abs(rows$difference_percent), 2L)
-  switch(what,
-    less = sprintf("%s %% less %s", span, loads),
-    more = sprintf("%s %% more %s", span, loads),
-    unclear = sprintf("no clear difference %s", loads),
-    single = sprintf("a single pair %s, so no verdict", loads)
-  )
 }
 
 load_words <- function(rates_mbps) {
@@ -136,55 +125,58 @@ load_words <- function(rates_mbps) {
 
 floor_sentences <- function(summary, model) {
   rows <- summary[transport == "udp" & !is.na(floor_ratio) & !hollow]
-  if (nrow(rows) == 0L) {
-    return(character())
+  if (nrow(rows) > 0L) {
+    start_sentence(model, sprintf(
+      "the generator alone (same schedule, transport null) takes %s %% of the power that UDP adds over idle.",
+      span_words(100 * rows$floor_ratio, 2L)
+    ))
   }
-  start_sentence(model, sprintf(
-    "the generator alone (same schedule, transport null) takes %s %% of the power that UDP adds over idle.",
-    span_words(100 * rows$floor_ratio, 2L)
-  ))
+}
+
+# "3 of 8 cells".
+part_of_cells <- function(cells, summary) sprintf("%d of %d cells", nrow(cells), nrow(summary[transport != "null"]))
+
+place_words <- function(cell) {
+  rate <- number_text(cell$offered_rate_mbps)
+  sprintf("%s at %g bytes and %s Mb/s", transport_label(cell$transport), cell$payload_bytes, rate)
 }
 
 #' Warn where much of E_A is the generator's own
 #' @noRd
 floor_warning <- function(summary, model) {
   large <- floor_large_cells(summary)
-  if (nrow(large) == 0L) {
-    return(NULL)
+  if (nrow(large) > 0L) {
+    most <- large[which.max(floor_ratio)]
+    start_sentence(model, sprintf(
+      paste(
+        "the generator floor takes over %g %% of P_A - P_I in %s (floor_large), most for %s: %s %%. There much of E_A",
+        "is the sender's own work; compare E_A above the floor."
+      ),
+      100 * greatest_floor_ratio, part_of_cells(large, summary), place_words(most),
+      number_text(signif(100 * most$floor_ratio, 2))
+    ))
   }
-  most <- large[which.max(floor_ratio)]
-  start_sentence(model, sprintf(
-    paste(
-      "the generator floor takes over %g %% of P_A - P_I in %d of %d cells (floor_large), most for %s at %g bytes and",
-      "%s Mb/s: %s %%. There much of E_A is the sender's own work; compare E_A above the floor."
-    ),
-    100 * greatest_floor_ratio, nrow(large), nrow(summary[transport != "null"]), transport_label(most$transport),
-    most$payload_bytes, number_text(most$offered_rate_mbps), number_text(signif(100 * most$floor_ratio, 2))
-  ))
 }
 
 #' Warn where null's senders had far more or fewer wake-ups than those of the runs that it is the floor of
 #' @noRd
 wake_ups_warning <- function(summary, model) {
   differ <- summary[transport != "null" & !is.na(wake_ups_differ_n) & wake_ups_differ_n > 0]
-  if (nrow(differ) == 0L) {
-    return(NULL)
+  if (nrow(differ) > 0L) {
+    start_sentence(model, sprintf(
+      paste(
+        "wake-ups per message of runs and of their null run differ by more than a factor of %g in %s",
+        "(floor_wake_ups_differ), in most runs for %s: the floor is kept, but E_A above the floor includes what the",
+        "difference in wake-ups costs."
+      ),
+      greatest_wake_ups_factor, part_of_cells(differ, summary), place_words(differ[which.max(wake_ups_differ_n)])
+    ))
   }
-  most <- differ[which.max(wake_ups_differ_n)]
-  start_sentence(model, sprintf(
-    paste(
-      "wake-ups per message of runs and of their null run differ by more than a factor of %g in %d of %d cells",
-      "(floor_wake_ups_differ), in most runs for %s at %g bytes and %s Mb/s: the floor is kept, but E_A above the",
-      "floor includes what the difference in wake-ups costs."
-    ),
-    greatest_wake_ups_factor, nrow(differ), nrow(summary[transport != "null"]), transport_label(most$transport),
-    most$payload_bytes, number_text(most$offered_rate_mbps)
-  ))
 }
 
 floor_empty_sentence <- function(summary, model) {
   words <- floor_empty_words(summary)
-  if (is.null(words)) NULL else start_sentence(model, paste(words, collapse = " "))
+  if (length(words) > 0L) start_sentence(model, paste(words, collapse = " "))
 }
 
 #' Warn where E_A times rate stays constant over load
@@ -215,47 +207,36 @@ constant_power_sentences <- function(summary, model) {
 
 held_back_sentence <- function(summary) {
   rows <- held_back(summary)
-  if (nrow(rows) == 0L) {
-    return(NULL)
+  if (nrow(rows) > 0L) {
+    least <- rows[which.min(achieved_ratio)]
+    sprintf(
+      paste(
+        "In %s congestion control let less leave than was offered, least for %s: %s %% of the messages. The rest is",
+        "not_sent, not lost; E_A counts what arrived."
+      ),
+      part_of_cells(rows, summary), place_words(least), number_text(signif(100 * least$achieved_ratio, 2))
+    )
   }
-  least <- rows[which.min(achieved_ratio)]
-  sprintf(
-    paste(
-      "In %d of %d cells congestion control let less leave than was offered, least for %s at %g bytes and %s Mb/s:",
-      "%s %% of the messages. The rest is not_sent, not lost; E_A counts what arrived."
-    ),
-    nrow(rows), nrow(summary[transport != "null"]), transport_label(least$transport), least$payload_bytes,
-    number_text(least$offered_rate_mbps), number_text(signif(100 * least$achieved_ratio, 2))
-  )
 }
 
 resolution_sentence <- function(summary) {
   below <- summary[transport != "null" & below_resolution_n > 0]
-  if (nrow(below) == 0L) {
-    return(NULL)
-  }
-  sprintf(
+  if (nrow(below) > 0L) {
     paste(
-      "%d of %d cells have runs below the meter's resolution: a cell with more than half of its runs below is an",
-      "upper limit; all are compared by difference of P_A, not by ratio of E_A."
-    ),
-    nrow(below), nrow(summary[transport != "null"])
-  )
+      part_of_cells(below, summary), "have runs below the meter's resolution: a cell with more than half of its runs",
+      "below is an upper limit; all are compared by difference of P_A, not by ratio of E_A."
+    )
+  }
 }
 
 hollow_sentence <- function(summary, model) {
-  cells <- summary[transport != "null"]
-  outside <- sum(cells$hollow)
-  if (outside == 0L) {
-    return(NULL)
+  outside <- summary[transport != "null" & hollow == TRUE]
+  if (nrow(outside) > 0L) {
+    start_sentence(model, paste(
+      part_of_cells(outside, summary), "lie outside the device model's stated validity: drawn hollow, left out of",
+      "envelope and differences."
+    ))
   }
-  start_sentence(model, sprintf(
-    paste(
-      "%d of %d cells lie outside the device model's stated validity: drawn hollow, left out of envelope and",
-      "differences."
-    ),
-    outside, nrow(cells)
-  ))
 }
 
 #' How sure: blocks, what the intervals are, what they are not

@@ -164,17 +164,16 @@ tell_blocks_needed <- function(options, tell) {
 
 # Of a design whose blocks cannot reach its level; none of one that can.
 unattainable_words <- function(found) {
-  if (found$least_p_holm <= found$alpha) {
-    return(NULL)
+  if (found$least_p_holm > found$alpha) {
+    sprintf(
+      paste(
+        "As it is, the workload finds nothing: %g %s can give p = %s at least, %s after Holm over %d %s, which is",
+        "above its level %s; it needs %d blocks or more (field blocks)."
+      ),
+      found$design_blocks_n, plural("block", found$design_blocks_n), p_text(found$least_p), p_text(found$least_p_holm),
+      found$tests_n, plural("test", found$tests_n), number_text(found$alpha), found$least_blocks_n
+    )
   }
-  sprintf(
-    paste(
-      "As it is, the workload finds nothing: %g %s can give p = %s at least, %s after Holm over %d %s, which is above",
-      "its level %s; it needs %d blocks or more (field blocks)."
-    ),
-    found$design_blocks_n, plural("block", found$design_blocks_n), p_text(found$least_p), p_text(found$least_p_holm),
-    found$tests_n, plural("test", found$tests_n), number_text(found$alpha), found$least_blocks_n
-  )
 }
 
 blocks_words <- function(found) {

@@ -138,20 +138,16 @@ with_contrast <- function(ours, published, contrasts) {
   if (!is_of_sweep(published) || is.null(contrasts)) {
     return(ours)
   }
-  columns <- c("contrast_percent", "contrast_ci95_low", "contrast_ci95_high", "contrast_loads_n")
-  for (i in which(!is.na(ours$ours_low))) {
-    one <- contrasts[
-      contrasts$meter_id %in% ours$meter_id[i] & contrasts$transport %in% ours$transport[i] &
-        contrasts$reference %in% published$reference_transport & contrasts$payload_bytes %in% ours$payload_bytes[i] &
-        contrasts$blocks_n > 0L
-    ]
-    # Of several directions none is the campaign's.
-    if (nrow(one) == 1L) {
-      values <- one[, c("difference_percent", "difference_ci95_low", "difference_ci95_high", "loads_n"), with = FALSE]
-      set(ours, i, columns, lapply(values, as.numeric))
-    }
-  }
-  ours[]
+  found <- contrasts[reference %in% published$reference_transport & blocks_n > 0L]
+  # Of several directions none is the campaign's.
+  found <- found[, if (.N == 1L) .SD, by = list(meter_id, transport, payload_bytes)]
+  at <- found[ours, on = c("meter_id", "transport", "payload_bytes")]
+  ours[, `:=`(
+    contrast_percent = at$difference_percent, contrast_ci95_low = at$difference_ci95_low,
+    contrast_ci95_high = at$difference_ci95_high, contrast_loads_n = as.numeric(at$loads_n)
+  )]
+  columns <- grep("^contrast_", names(ours), value = TRUE)
+  ours[is.na(ours_low), (columns) := NA_real_][]
 }
 
 #' Cells of a table in one form: identity, value with interval, and why a cell has none
@@ -200,13 +196,10 @@ is_nearest <- function(x, to, ratio) {
 
 # There is a run of that transport at the place, but no pair of it that counts.
 no_match_reason <- function(of_transport, metered) {
-  if (nrow(of_transport) == 0L) {
-    "no_cell"
-  } else if (metered && any(of_transport$hollow %in% TRUE)) {
-    "hollow"
-  } else {
-    "no_pair"
-  }
+  fcase(
+    nrow(of_transport) == 0L, "no_cell", metered && any(of_transport$hollow %in% TRUE), "hollow",
+    default = "no_pair"
+  )
 }
 
 floor_known_at <- function(summary, cells, transports) {

@@ -218,15 +218,11 @@ resolution_words <- function(one) {
   if (one$loads_by_p_a_n == 0L) {
     return(NULL)
   }
-  interval <- if (is.na(one$difference_p_a_ci95_low)) {
-    ""
-  } else {
-    sprintf(" [%s to %s]", short(one$difference_p_a_ci95_low), short(one$difference_p_a_ci95_high))
-  }
   sprintf(
-    "At %d %s with runs below the meter's resolution there is no ratio: P_A of %s minus that of %s was %s W%s.",
+    "At %d %s with runs below the meter's resolution there is no ratio: P_A of %s minus that of %s was %s.",
     one$loads_by_p_a_n, plural("load", one$loads_by_p_a_n), transport_label(one$transport),
-    transport_label(one$reference), short(one$difference_p_a_w), interval
+    transport_label(one$reference),
+    interval_text(one$difference_p_a_w, one$difference_p_a_ci95_low, one$difference_p_a_ci95_high)
   )
 }
 

@@ -106,23 +106,22 @@ with_published <- function(rows, campaign, references = read_references(referenc
 }
 
 published_beside <- function(row, campaign, references) {
-  values <- data.table(quantity = character(), low = numeric())
-  differs <- reference_id <- NA_character_
-  for (reference in references) {
-    found <- published_values(reference)
-    found <- found[is_of_application(found, row)]
-    if (nrow(found) > 0L) {
-      values <- found
-      reference_id <- pick_text(reference, "reference_id")
-      differs <- differences_of(beside_application(row, found), campaign, reference$setup)
-      break
-    }
-  }
+  found <- Filter(function(one) nrow(one$values) > 0L, lapply(references, function(reference) {
+    values <- published_values(reference)
+    list(reference = reference, values = values[is_of_application(values, row)])
+  }))
+  first <- if (length(found) > 0L) found[[1]]
+  values <- first$values
   number <- function(name) c(values$low[values$quantity == name], NA_real_)[1]
   list(
     published_ea_j_per_mbit = number("ea_j_per_mbit"),
     published_difference_j_per_mbit = number("difference_j_per_mbit"),
-    published_difference_percent = number("difference_percent"), reference_id = reference_id, differs = differs
+    published_difference_percent = number("difference_percent"),
+    reference_id = pick_text(first$reference, "reference_id"), differs = if (is.null(first)) {
+      NA_character_
+    } else {
+      differences_of(beside_application(row, values), campaign, first$reference$setup)
+    }
   )
 }
 

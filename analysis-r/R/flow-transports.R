@@ -81,14 +81,17 @@ transport_factor <- function(transport) {
 #' @return the same with arm, at, panel, x, and `name` for a reader who points at one.
 #' @noRd
 spread_loads <- function(points) {
-  names <- paste0(
-    transport_label(as.character(points$transport)), ", ", number_text(points$payload_bytes), " bytes, ",
-    number_text(points$offered_rate_mbps), " Mb/s"
-  )
   arms <- if (is.factor(points$transport)) points$transport else transport_factor(points$transport)
-  points[, `:=`(arm = arms, at = offered_rate_mbps, name = names)]
+  points[, `:=`(arm = arms, at = offered_rate_mbps, name = load_names(points))]
   if (!"panel" %in% names(points)) points[, panel := payload_bytes]
   spread_arms(points)
+}
+
+load_names <- function(rows) {
+  paste0(
+    transport_label(as.character(rows$transport)), ", ", number_text(rows$payload_bytes), " bytes, ",
+    number_text(rows$offered_rate_mbps), " Mb/s"
+  )
 }
 
 load_axis <- function(rates_mbps, label = "Offered load (Mb/s of payload)") place_axis(rates_mbps, label)

@@ -76,11 +76,11 @@ meter_title <- function(campaign, meter_id) {
 #' Other generators than our own, with their versions: their numbers are theirs
 #' @noRd
 generator_words <- function(campaign) {
-  made <- unique(campaign$runs[, intersect(c("generator", "generator_version"), names(campaign$runs)), with = FALSE])
-  if (!all(c("generator", "generator_version") %in% names(made))) {
+  columns <- c("generator", "generator_version")
+  if (!all(columns %in% names(campaign$runs))) {
     return(NULL)
   }
-  made <- made[!is.na(generator) & generator != "netjoule-traffic"]
+  made <- unique(campaign$runs[, columns, with = FALSE])[!is.na(generator) & generator != "netjoule-traffic"]
   what <- if (is_imported(campaign)) "imported from " else "generator: "
   vapply(sort(unique(made$generator)), function(name) {
     version <- listed(made[generator == name, generator_version])
@@ -129,10 +129,8 @@ interval_words <- function(campaign, meter_id, n, up_to = FALSE, total = FALSE, 
   blocks <- range(n)
   count <- if (blocks[1] == blocks[2]) blocks[1] else paste0(blocks[1], " to ", blocks[2])
   if (up_to) count <- paste("up to", blocks[2])
-  bars <- if (blocks[2] < 2L) {
-    "Single block: no interval can be given."
-  } else {
-    sprintf("Mean and 95 %% t interval, %s blocks", count)
+  if (blocks[2] < 2L) {
+    return("Single block: no interval can be given.")
   }
   if (any(total)) {
     without <- sum(!total)
@@ -141,10 +139,10 @@ interval_words <- function(campaign, meter_id, n, up_to = FALSE, total = FALSE, 
       if (length(held) > 0L) paste0("; held: ", paste(held, collapse = ", ")), ").",
       if (without > 0L) paste0(" ", without, " ", plural("cell", without), ": run to run only.")
     )
-  } else if (is_modelled(campaign, meter_id) && blocks[2] >= 2L) {
-    paste0(bars, ": ", scatter_alone, ".")
   } else {
-    paste0(bars, if (blocks[2] >= 2L) "; meter uncertainty apart (u95_meter).")
+    modelled <- is_modelled(campaign, meter_id)
+    holds <- if (modelled) paste0(": ", scatter_alone) else "; meter uncertainty apart (u95_meter)"
+    sprintf("Mean and 95 %% t interval, %s blocks%s.", count, holds)
   }
 }
 

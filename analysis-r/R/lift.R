@@ -5,11 +5,11 @@
 # Versions of the documents of a run that can be read, by file; any other document has the campaign's.
 readable_versions <- list("run.json" = 1:2, "result.json" = 1:2)
 
-#' Whether a document of a run is of a version that can be read
+#' Versions of a document of a run that can be read
 #' @noRd
-is_readable_version <- function(name, version) {
+versions_of <- function(name) {
   known <- readable_versions[[name]]
-  !is.na(version) && version %in% (if (is.null(known)) supported_schema_version else known)
+  if (is.null(known)) supported_schema_version else known
 }
 
 #' A result of any version with the fields of the first
@@ -21,9 +21,9 @@ lift_result <- function(result, run) {
   if (!identical(pick_number(result, "schema_version"), 2)) {
     return(result)
   }
-  result["t_a_mbps"] <- list(value_at(value_at(result, "work"), "work_per_s"))
-  result["u95_t_a_mbps"] <- list(value_at(value_at(result, "work"), "u95_work_per_s"))
-  result <- with_fields(result, value_at(result, "measures"))
+  work <- value_at(result, "work")
+  of_work <- list(t_a_mbps = value_at(work, "work_per_s"), u95_t_a_mbps = value_at(work, "u95_work_per_s"))
+  result <- with_fields(with_fields(result, of_work), value_at(result, "measures"))
   if (is.list(result[["nodes"]])) result[["nodes"]] <- lapply(result[["nodes"]], lift_node)
   if (is.list(result[["parts"]])) {
     asked <- value_at(run, "flows")
@@ -87,12 +87,11 @@ flow_count <- function(run) {
 }
 
 lift_part <- function(part, asked) {
-  found <- with_fields(list(), asked)
-  found["flow"] <- list(suppressWarnings(as.numeric(value_at(part, "part"))))
-  found["client"] <- list(value_at(part, "node"))
-  found["goodput_mbps"] <- list(value_at(part, "work_per_s"))
-  found["demand_met_ratio"] <- list(value_at(part, "met_ratio"))
-  with_fields(found, value_at(part, "measures"))
+  of_part <- list(
+    flow = suppressWarnings(as.numeric(value_at(part, "part"))), client = value_at(part, "node"),
+    goodput_mbps = value_at(part, "work_per_s"), demand_met_ratio = value_at(part, "met_ratio")
+  )
+  with_fields(with_fields(with_fields(list(), asked), of_part), value_at(part, "measures"))
 }
 
 # A list with further fields, those that are null among them.

@@ -54,7 +54,7 @@ outlier_runs <- function(campaign) {
   )]
   rows[, cell_n := .N, by = c(cell_keys(campaign))]
   rows[, cell_median := stats::median(value, na.rm = TRUE), by = c(cell_keys(campaign))]
-  rows[, distance_sd := robust_distance(value, mean_or_zero(u)), by = c(cell_keys(campaign))]
+  rows[, distance_sd := robust_distance(value, fcoalesce(mean_or_na(u), 0)), by = c(cell_keys(campaign))]
   flagged <- rows[!is.na(distance_sd) & distance_sd > outlier_limit]
   flagged[order(match(meter_id, campaign$meters$meter_id), mini_block, order), outlier_columns(campaign), with = FALSE]
 }
@@ -64,9 +64,4 @@ outlier_columns <- function(campaign) {
     "run_id", "block", "mini_block", "meter_id", campaign$arm, campaign$factors, "quantity", "value", "cell_median",
     "cell_n", "distance_sd"
   )
-}
-
-mean_or_zero <- function(x) {
-  value <- mean_or_na(x)
-  if (is.na(value)) 0 else value
 }

@@ -16,9 +16,7 @@ point_words <- function(points) {
     open_words(points),
     if (any(points$limit)) "Downward triangles: upper limits.",
     if (any(points$low_open)) "Bars to the foot include zero.",
-    if (any(points$unshown)) {
-      paste(cell_words(sum(points$unshown)), "not positive: in the table only.")
-    }
+    if (any(points$unshown)) paste(cell_words(sum(points$unshown)), "not positive: in the table only.")
   )
 }
 
@@ -84,6 +82,7 @@ cell_layers <- function(points) {
   limit_shape <- 25
   # Many loads leave a point little room.
   size <- if (length(unique(points$at)) > 12L) 1.4 else 2.1
+  some <- function(data, ...) if (nrow(data) > 0L) geom_point(data = data, ..., show.legend = FALSE)
   limits <- points[limit == TRUE & !is.na(value)]
   open <- points[limit == FALSE & is_open(points) & !is.na(value)]
   whole <- points[limit == FALSE & !is_open(points) & !is.na(value)]
@@ -94,19 +93,9 @@ cell_layers <- function(points) {
     ),
     inner_bars(points),
     geom_point(data = whole, aes(fill = arm), size = size, stroke = 0.5),
-    if (nrow(open) > 0L) geom_point(data = open, fill = "white", size = size, stroke = 0.8, show.legend = FALSE),
-    if (any(limits$hollow)) {
-      geom_point(
-        data = limits[hollow == TRUE], shape = limit_shape, fill = "white", size = size + 0.3, stroke = 0.9,
-        show.legend = FALSE
-      )
-    },
-    if (!all(limits$hollow)) {
-      geom_point(
-        data = limits[hollow == FALSE], aes(fill = arm), shape = limit_shape, size = size + 0.3, stroke = 0.5,
-        show.legend = FALSE
-      )
-    },
+    some(open, fill = "white", size = size, stroke = 0.8),
+    some(limits[hollow == TRUE], shape = limit_shape, fill = "white", size = size + 0.3, stroke = 0.9),
+    some(limits[hollow == FALSE], aes(fill = arm), shape = limit_shape, size = size + 0.3, stroke = 0.5),
     # An arm of which no point can be shown has no place in the legend either.
     arm_legend(points$arm[!is.na(points$value)])
   )

@@ -171,8 +171,7 @@ value_label <- function(campaign, name) {
 }
 
 labelled <- function(entry, name) {
-  label <- pick_text(entry, "label")
+  label <- fcoalesce(pick_text(entry, "label"), gsub("_", " ", name, fixed = TRUE))
   unit <- pick_text(entry, "unit")
-  if (is.na(label)) label <- gsub("_", " ", name, fixed = TRUE)
   if (is.na(unit) || unit == "1") label else paste0(label, " (", unit, ")")
 }

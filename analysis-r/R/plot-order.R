@@ -105,18 +105,12 @@ session_starts <- function(rows, campaign) {
 
 session_lines <- function(rows, campaign) {
   starts <- session_starts(rows, campaign)
-  if (length(starts) > 0L) {
-    geom_vline(xintercept = starts - 0.5, colour = "grey60", linetype = "22", linewidth = 0.4)
-  }
+  if (length(starts) > 0L) geom_vline(xintercept = starts - 0.5, colour = "grey60", linetype = "22", linewidth = 0.4)
 }
 
 pause_words <- function(rows, campaign) {
   count <- length(session_starts(rows, campaign))
-  if (count > 1L) {
-    "Vertical lines: pauses."
-  } else if (count == 1L) {
-    "Vertical line: a pause."
-  }
+  c("Vertical line: a pause.", "Vertical lines: pauses.")[min(count, 2L)]
 }
 
 order_words <- function(what) {

@@ -30,7 +30,7 @@ plot_power <- function(trace, summary, campaign, meter_id) {
   trace <- of_meter(trace, meter_id)
   several <- nrow(runs) > most_drawn_runs
   panels <- list(
-    if (several) power_by_mini_block(runs) else power_by_run(runs, campaign),
+    power_over_time(runs, campaign, several),
     if (nrow(trace) > 0L) power_detail(trace, runs, campaign)
   )
   panels <- panels[lengths(panels) > 0L]
@@ -64,30 +64,20 @@ time_unit <- function(span_s) {
   }
 }
 
-power_by_run <- function(runs, campaign) {
+# P_A of each run, or what each mini-block spans.
+power_over_time <- function(runs, campaign, spans) {
   clock <- time_unit(max(runs$t_s))
-  many <- nrow(runs) > most_large_points
+  many <- spans || nrow(runs) > most_large_points
   # So many points lie over each other: then a mini-block tells its values together.
   told <- if (many) spans_of_mini_blocks(runs) else runs[, list(t_s, value = p_a_w, told = run_words(runs, campaign))]
+  points <- aes(x = t_s / clock$seconds, y = p_a_w, colour = arm, fill = arm, shape = arm)
   ggplot(told[, x := t_s / clock$seconds]) +
+    (if (spans) geom_linerange(aes(x = x, ymin = least, ymax = greatest), colour = "grey55", linewidth = 0.4)) +
     idle_line(runs, clock) +
-    geom_point(
-      aes(x = t_s / clock$seconds, y = p_a_w, colour = arm, fill = arm, shape = arm),
-      data = runs, size = if (many) 1 else 1.7,
-      stroke = if (many) 0.25 else 0.5
-    ) +
-    scatter_scales(runs$arm) +
-    arm_legend(runs$arm) +
-    labs(x = paste0("Campaign time (", clock$name, ")"), y = "Power (W)") +
-    netjoule_theme()
-}
-
-power_by_mini_block <- function(runs) {
-  clock <- time_unit(max(runs$t_s))
-  spans <- spans_of_mini_blocks(runs)[, x := t_s / clock$seconds]
-  ggplot(spans, aes(x = x)) +
-    geom_linerange(aes(ymin = least, ymax = greatest), colour = "grey55", linewidth = 0.4) +
-    idle_line(runs, clock) +
+    (if (!spans) {
+      drawn <- geom_point(points, data = runs, size = if (many) 1 else 1.7, stroke = if (many) 0.25 else 0.5)
+      list(drawn, scatter_scales(runs$arm), arm_legend(runs$arm))
+    }) +
     labs(x = paste0("Campaign time (", clock$name, ")"), y = "Power (W)") +
     netjoule_theme()
 }
@@ -182,12 +172,10 @@ alt_power <- function(runs, trace, campaign, meter_id) {
   span <- function(values) paste(number_text(signif(range(values), 4)), collapse = " to ")
   paste0(
     "Power over campaign time, ", nrow(runs), " runs: P_A from ", span(runs$p_a_w), " W",
-    if (length(idle) > 0L) {
-      if (idle_of_model(runs, campaign, meter_id)) {
-        paste0(", P_I ", number_text(signif(idle[1], 4)), " W, constant in this model")
-      } else {
-        paste0(", P_I from ", span(idle), " W")
-      }
+    if (idle_of_model(runs, campaign, meter_id)) {
+      paste0(", P_I ", number_text(signif(idle[1], 4)), " W, constant in this model")
+    } else if (length(idle) > 0L) {
+      paste0(", P_I from ", span(idle), " W")
     }, ". ",
     if (nrow(trace) > 0L) {
       paste0(

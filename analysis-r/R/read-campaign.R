@@ -69,8 +69,7 @@ read_meta <- function(campaign_dir) {
 }
 
 campaign_name <- function(meta, campaign_dir) {
-  name <- pick_text(meta, "campaign")
-  if (is.na(name)) basename(normalizePath(campaign_dir)) else name
+  fcoalesce(pick_text(meta, "campaign"), basename(normalizePath(campaign_dir)))
 }
 
 assert_unique_runs <- function(plan, campaign_dir) {

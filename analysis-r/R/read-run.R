@@ -76,12 +76,10 @@ read_run_json <- function(campaign_dir, run_id, name, defects = function(doc) li
     return(refused("half_written_run", "is not a whole JSON document"))
   }
   version <- pick_number(doc, "schema_version")
-  if (!is_readable_version(name, version)) {
-    known <- readable_versions[[name]]
-    if (is.null(known)) known <- supported_schema_version
+  if (!version %in% versions_of(name)) {
     return(refused(
       "schema_version_unsupported", "has schema_version ", format(version), ", this netjoule reads ",
-      paste(known, collapse = ", ")
+      toString(versions_of(name))
     ))
   }
   doc <- lift(doc)

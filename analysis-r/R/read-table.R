@@ -76,31 +76,16 @@ read_typed <- function(path, types, whole) {
   rows
 }
 
-#' Copy a file up to the end of its last whole line
+#' Copy a file up to the end of its last whole line; the header alone when nothing else is whole
 #'
-#' In pieces of bytes: a log of gigabytes as lines in memory would take several times its size.
+#' By another program: a log of gigabytes as lines in memory would take several times its size.
 #'
-#' @return path of a temporary file, ending with a newline; the header alone when nothing else is whole.
+#' @return path of a temporary file.
 #' @noRd
-whole_lines <- function(path, piece = 2^24) {
+whole_lines <- function(path) {
   copy <- tempfile("whole", fileext = ".csv")
-  from <- file(path, "rb")
-  to <- file(copy, "wb")
-  on.exit({
-    close(from)
-    close(to)
-  })
-  rest <- raw()
-  lines <- FALSE
-  while (length(bytes <- readBin(from, "raw", piece)) > 0L) {
-    bytes <- c(rest, bytes)
-    newlines <- which(bytes == as.raw(10L))
-    end <- if (length(newlines) > 0L) newlines[length(newlines)] else 0L
-    writeBin(bytes[seq_len(end)], to)
-    lines <- lines || end > 0L
-    rest <- bytes[seq_len(length(bytes) - end) + end]
-  }
-  if (!lines) writeBin(c(rest, as.raw(10L)), to)
+  # All lines but the last, and in any case the first.
+  system2("sed", c("-e", "1b", "-e", "'$d'", shQuote(path)), stdout = copy, env = "LC_ALL=C")
   copy
 }
 

@@ -29,8 +29,7 @@ figure_parts <- function(campaign, figures, tables = list(), anchors = character
 #' A figure as wide as on a desk and as narrow as on a phone; the style sheet shows one of them
 #' @noRd
 both_drawings <- function(one, path, alt, index) {
-  narrow <- tempfile(fileext = ".svg")
-  on.exit(unlink(narrow))
+  narrow <- withr::local_tempfile(fileext = ".svg")
   small <- narrow_figure(one)
   write_svg(small, narrow, small$drawn)
   list(inline_svg(path, alt, index, "wide"), inline_svg(narrow, alt, paste0(index, "n"), "narrow"))

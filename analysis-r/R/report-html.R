@@ -136,13 +136,8 @@ figures_only <- "^([-+]?[0-9][-+.0-9e]*( \\[[^]]*\\])?|\u2013)$"
 
 # Numbers stand to the right, with their intervals too.
 cell_class <- function(text, numeric, long) {
-  if (long) {
-    " class=\"text long\""
-  } else if (numeric || all(grepl(figures_only, text))) {
-    ""
-  } else {
-    " class=\"text\""
-  }
+  words <- long || !(numeric || all(grepl(figures_only, text)))
+  if (words) sprintf(" class=\"text%s\"", if (long) " long" else "") else ""
 }
 
 cell_text <- function(values) {

@@ -110,8 +110,7 @@ most_csv_bytes <- 2e5L
 #' @noRd
 csv_link <- function(rows, name) {
   # To the console fwrite() would print the text as a format, in which "% le" is a number.
-  path <- tempfile(fileext = ".csv")
-  on.exit(unlink(path))
+  path <- withr::local_tempfile(fileext = ".csv")
   as_csv(rows, path)
   bytes <- readBin(path, "raw", file.size(path))
   if (length(bytes) <= most_csv_bytes) {

@@ -51,21 +51,32 @@ report_body <- function(campaign, tables, figures) {
   ids <- figure_ids(figures)
   first <- seq_along(figures) == 1L & !is_diagnostic(ids) & ids %in% of_load(campaign, "answer_figure", ids)
   own <- of_load(campaign, "sections", energy_sections)(campaign, tables, figures, drawn, drawn[first])
+  sections <- c(list(own$answer), own$before, list(
+    section_figures(figures, figure_titles(campaign, figures), drawn, first, own$figures_note), own$after, own$appendix,
+    section_tables(parts), section_method(campaign), section_invalid(campaign, tables), section_environment(campaign),
+    section_glossary(campaign)
+  ))
+  page_body(report_header(campaign), sections, list(
+    source_line(campaign, NULL, 10000L), ". ", made_by(), "; rebuilt at any time from the campaign's files."
+  ))
+}
+
+# The links lead to the sections that there are.
+page_body <- function(header, sections, footer) {
+  present <- unlist(lapply(sections, function(one) one$attribs$id))
   tag$body(
-    tag$a(class = "skip", href = "#summary", "Skip to the answer"),
-    report_header(campaign), section_links(c(
-      summary = "Answer", own$before_names, figures = "Figures", own$after_names, appendix = "Statistics",
-      tables = "Tables", method = "Method", invalid = "Invalid runs", environment = "Environment", glossary = "Glossary"
-    )),
-    tag$main(
-      own$answer, own$before,
-      section_figures(figures, figure_titles(campaign, figures), drawn, first, own$figures_note),
-      own$after, own$appendix, section_tables(parts), section_method(campaign), section_invalid(campaign, tables),
-      section_environment(campaign), section_glossary(campaign)
-    ),
-    report_footer(campaign), tag$script(htmltools::HTML(report_script()))
+    tag$a(class = "skip", href = "#summary", "Skip to the answer"), header, section_links(section_names[present]),
+    tag$main(sections), tag$footer(footer), tag$script(htmltools::HTML(report_script()))
   )
 }
+
+made_by <- function() paste("Written by the R package netjoule", utils::packageVersion("netjoule"))
+
+section_names <- c(
+  summary = "Answer", applications = "Application", pacer = "Pacer", fairness = "Fairness", figures = "Figures",
+  published = "Published values", appendix = "Statistics", tables = "Tables", method = "Method",
+  invalid = "Invalid runs", environment = "Environment", glossary = "Glossary"
+)
 
 report_header <- function(campaign) {
   meters <- campaign$meters
@@ -94,11 +105,4 @@ section_links <- function(sections) {
   tag$nav(class = "sections", `aria-label` = "Sections", tag$ul(lapply(names(sections), function(id) {
     tag$li(tag$a(href = paste0("#", id), sections[[id]]))
   })))
-}
-
-report_footer <- function(campaign) {
-  tag$footer(
-    source_line(campaign, NULL, 10000L), ". Written by the R package netjoule ",
-    as.character(utils::packageVersion("netjoule")), "; rebuilt at any time from the campaign's files."
-  )
 }

@@ -36,10 +36,7 @@ cache_maker <- function(contracts) {
 #' @noRd
 write_run_cache <- function(path, contracts, keys, tables) {
   maker <- cache_maker(contracts)
-  if (is.null(maker)) {
-    return(invisible(FALSE))
-  }
-  keep_parts(path, maker, c(list(keys = keys), tables))
+  if (!is.null(maker)) keep_parts(path, maker, c(list(keys = keys), tables))
 }
 
 keep_parts <- function(path, maker, parts) {
@@ -96,15 +93,10 @@ read_parts <- function(path, maker) {
 }
 
 write_column <- function(connection, x) {
-  if (is.character(x)) {
-    write_text(connection, x)
-  } else if (is.double(x)) {
-    writeBin(x, connection)
-  } else if (is.integer(x) || is.logical(x)) {
-    writeBin(as.integer(x), connection)
-  } else {
-    stop("no column of this kind is kept")
-  }
+  switch(typeof(x),
+    character = write_text(connection, x), double = writeBin(x, connection),
+    integer = , logical = writeBin(as.integer(x), connection), stop("no column of this kind is kept")
+  )
 }
 
 read_column <- function(connection, type, rows) {

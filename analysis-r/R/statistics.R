@@ -46,9 +46,8 @@ default_alpha <- 0.05
 #' @return list alpha (of the whole family), margin_percent (NA: equivalence is not asked).
 #' @noRd
 statistics_settings <- function(workload) {
-  alpha <- pick_number(workload, "statistics", "alpha")
   list(
-    alpha = if (is.na(alpha)) default_alpha else alpha,
+    alpha = fcoalesce(pick_number(workload, "statistics", "alpha"), default_alpha),
     margin_percent = pick_number(workload, "statistics", "equivalence_margin_percent")
   )
 }

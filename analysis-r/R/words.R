@@ -87,9 +87,6 @@ counts_sentence <- function(campaign) {
 #' Did anything but arms and cells change E_A or P_I while the campaign ran?
 #' @noRd
 drift_sentences <- function(campaign, drift, sessions = NULL) {
-  if (NROW(drift) == 0L) {
-    return(character())
-  }
   several <- nrow(campaign$meters) > 1L
   vapply(unique(drift$meter_id), function(id) {
     rows <- drift[meter_id == id]

@@ -25,8 +25,7 @@ in_folder <- function(folder, work) {
   dir.create(folder, showWarnings = FALSE, recursive = TRUE)
   named <- !basename(folder) %in% c(".", "..", "")
   real <- if (named) sub("^//", "/", file.path(normalizePath(dirname(folder)), basename(folder)))
-  before <- setwd(folder)
-  on.exit(if (!is.null(before)) setwd(before))
+  withr::local_dir(folder)
   if (named && !identical(getwd(), real)) abort_link(folder)
   work()
 }
@@ -45,8 +44,4 @@ abort_link <- function(place) {
   abort_invalid_data(place, " is a symbolic link, which has no place in a campaign: remove it; nothing was written.")
 }
 
-write_utf8 <- function(text, path) {
-  connection <- file(path, "wb")
-  on.exit(close(connection))
-  writeLines(enc2utf8(text), connection, useBytes = TRUE)
-}
+write_utf8 <- function(text, path) writeLines(enc2utf8(text), path, useBytes = TRUE)

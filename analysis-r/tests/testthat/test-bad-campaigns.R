@@ -78,14 +78,12 @@ test_that("a log that was cut off in the middle of a row is read to its last who
   path <- tempfile()
   for (lines in list("a,b", c("a,b", "1,2"), c("a,b", "1,2", "3,4"))) {
     cat(paste(lines, collapse = "\n"), "\n5", file = path, sep = "")
-    for (piece in c(1, 2, 3, 7, 2^24)) {
-      copy <- whole_lines(path, piece)
-      expect_identical(readLines(copy), lines)
-      expect_true(ends_with_newline(copy))
-    }
+    copy <- whole_lines(path)
+    expect_identical(readLines(copy), lines)
+    expect_true(ends_with_newline(copy))
   }
   cat("a,b", file = path)
-  expect_identical(readLines(whole_lines(path)), "a,b")
+  expect_identical(readLines(whole_lines(path), warn = FALSE), "a,b")
 })
 
 test_that("an energy counter without counts is named", {

@@ -70,7 +70,7 @@ test_that("many readings are thinned to means with their least and greatest", {
 test_that("many runs are drawn mini-block by mini-block, at the times at which they were run", {
   campaign <- long_campaign()
   runs <- power_runs(campaign, "client-wt210")
-  built <- ggplot2::ggplot_build(power_by_mini_block(runs))$data
+  built <- ggplot2::ggplot_build(power_over_time(runs, campaign, TRUE))$data
   expect_identical(nrow(built[[1]]), 24L)
   expect_equal(built[[1]]$ymax, runs[, max(p_a_w), by = mini_block]$V1)
   expect_equal(built[[1]]$x, runs[, mean(t_s), by = mini_block]$V1 / time_unit(max(runs$t_s))$seconds)
@@ -85,7 +85,7 @@ test_that("the line of P_I ends where the campaign paused", {
   campaign$meta$sessions <- list(list(t_start_s = 0), list(t_start_s = middle))
   runs <- power_runs(campaign, "client-wt210")
   expect_identical(sort(unique(runs$session)), 1:2)
-  for (panel in list(power_by_run(runs, campaign), power_by_mini_block(runs))) {
+  for (panel in lapply(c(FALSE, TRUE), power_over_time, runs = runs, campaign = campaign)) {
     built <- ggplot2::ggplot_build(panel)$data
     lines <- Filter(function(layer) !"shape" %in% names(layer) && !"ymin" %in% names(layer), built)
     expect_length(lines, 1)
