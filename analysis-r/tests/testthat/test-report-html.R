@@ -3,10 +3,10 @@
 html_of <- function(parts) as.character(htmltools::tagList(parts))
 
 test_that("long tables are cut in the report and name their file", {
-  rows <- data.table(run_id = sprintf("r%d", seq_len(most_rows + 5)), detail = "x")
-  html <- html_of(long_table("All", "tables/x.csv", rows, c(run = "run_id", detail = "detail")))
-  expect_match(html, "5 more rows are in tables/x.csv", fixed = TRUE)
-  expect_match(html, sprintf("%d rows, tables/x.csv", most_rows + 5), fixed = TRUE)
+  rows <- data.table(run_id = sprintf("r%d", seq_len(most_rows + 5)), code = "x", detail = "x")
+  html <- html_of(long_table("All", "run_notes", rows))
+  expect_match(html, "5 more rows are in tables/run_notes.csv", fixed = TRUE)
+  expect_match(html, sprintf("%d rows, tables/run_notes.csv", most_rows + 5), fixed = TRUE)
   expect_length(gregexpr("<tr>", html, fixed = TRUE)[[1]], most_rows + 1)
   # On paper its name and file stand for it.
   expect_match(html, "<details class=\"many\"", fixed = TRUE)
