@@ -56,9 +56,12 @@ told_fairness <- told_flow_shares <- told_table_iv <- function(rows) {
   )]
 }
 
-#' Name of each row's cell: transport, size, load, and what else distinguishes the rows
+#' Name of each row's cell: transport, size, load, and what else distinguishes the rows; rows of another load as they are
 #' @noRd
 with_cell_names <- function(rows) {
+  if (!"offered_rate_mbps" %in% names(rows)) {
+    return(rows)
+  }
   rows <- copy(rows)
   text <- paste0(
     transport_label(as.character(rows$transport)), ", ", number_text(rows$payload_bytes), " B, ",

@@ -13,9 +13,7 @@ section_invalid <- function(campaign, tables) {
         if (superseded == 1L) "does" else "do"
       ))
     },
-    if (waiting > 0L) {
-      tag$p(sprintf("Not finished: %d %s. netjoule resume goes on.", waiting, plural("run", waiting)))
-    },
+    if (waiting > 0L) tag$p(sprintf("Not finished: %d %s. netjoule resume goes on.", waiting, plural("run", waiting))),
     if (nrow(tables$run_notes) > 0L) {
       list(
         tag$h3("Notes on runs that count"), count_by_code(tables$run_notes, "note"),

@@ -79,7 +79,7 @@ table_html <- function(name, rows, source = NULL, more = list(), ...) {
   }
   spec <- report_tables()[[name]]
   shows <- vapply(spec$columns, `[[`, "", "shows")
-  if ("cell" %in% setdiff(shows, names(rows)) && "offered_rate_mbps" %in% names(rows)) rows <- with_cell_names(rows)
+  if ("cell" %in% setdiff(shows, names(rows))) rows <- with_cell_names(rows)
   for (one in spec$columns) {
     say <- if (!is.null(one$said_as)) said_as[[one$said_as]] else if (!is.null(one$times)) function(x) x * one$times
     if (!is.null(say)) {

@@ -62,9 +62,7 @@ read_run_cache <- function(path, contracts) {
 
 # NULL when there are none, they are broken, or of another maker.
 kept_parts <- function(path, maker) {
-  if (file.exists(path)) {
-    tryCatch(read_parts(path, maker), error = function(e) NULL, warning = function(w) NULL)
-  }
+  if (file.exists(path)) tryCatch(read_parts(path, maker), error = function(e) NULL, warning = function(w) NULL)
 }
 
 write_parts <- function(path, maker, parts) {
