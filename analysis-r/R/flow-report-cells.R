@@ -56,7 +56,9 @@ told_fairness <- told_flow_shares <- told_table_iv <- function(rows) {
   )]
 }
 
-#' Name of each row's cell: transport, size, load, and what else distinguishes the rows; rows of another load as they are
+#' Name of each row's cell: transport, size, load, and what else distinguishes the rows
+#'
+#' Rows of another load stay as they are.
 #' @noRd
 with_cell_names <- function(rows) {
   if (!"offered_rate_mbps" %in% names(rows)) {

@@ -25,7 +25,8 @@ in_folder <- function(folder, work) {
   dir.create(folder, showWarnings = FALSE, recursive = TRUE)
   named <- !basename(folder) %in% c(".", "..", "")
   real <- if (named) sub("^//", "/", file.path(normalizePath(dirname(folder)), basename(folder)))
-  withr::local_dir(folder)
+  before <- setwd(folder)
+  on.exit(if (!is.null(before)) setwd(before))
   if (named && !identical(getwd(), real)) abort_link(folder)
   work()
 }
