@@ -26,7 +26,7 @@ mcs_histogram <- function(campaign) {
     return(table_of("mcs_histogram"))
   }
   counted <- told[, list(readings = .N), by = c("run_id", "node", "direction", mode_columns)]
-  counted <- counted[, if (!all(is.na(phy_rate_mbps))) .SD, by = list(run_id, node, direction)]
+  counted <- counted[counted[, .I[!all(is.na(phy_rate_mbps))], by = list(run_id, node, direction)]$V1]
   counted[, share := readings / sum(readings), by = list(run_id, node, direction)]
   counted <- table_of("mcs_histogram", counted)
   setorderv(counted, c("run_id", "node", "direction", mode_columns))[]

@@ -129,7 +129,7 @@ overlay_body <- function(campaigns, pairs) {
     tag$section(id = "tables", tag$h2("Tables"), Map(overlay_html, list(campaigns), pairs, tables))
   )
   page_body(overlay_header(campaigns), sections, list(
-    lapply(names(sources), function(name) tag$p(paste0(name, ": ", sources[[name]], "."))), made_by(), "."
+    lapply(names(sources), function(name) tag$p(paste0(name, ": ", sources[[name]], "."))), paste0(made_by(), ".")
   ))
 }
 

@@ -140,8 +140,9 @@ with_contrast <- function(ours, published, contrasts) {
   }
   found <- contrasts[reference %in% published$reference_transport & blocks_n > 0L]
   # Of several directions none is the campaign's.
-  found <- found[, if (.N == 1L) .SD, by = list(meter_id, transport, payload_bytes)]
-  at <- found[ours, on = c("meter_id", "transport", "payload_bytes")]
+  keys <- c("meter_id", "transport", "payload_bytes")
+  found <- found[!duplicated(found, by = keys) & !duplicated(found, by = keys, fromLast = TRUE)]
+  at <- found[ours, on = keys]
   ours[, `:=`(
     contrast_percent = at$difference_percent, contrast_ci95_low = at$difference_ci95_low,
     contrast_ci95_high = at$difference_ci95_high, contrast_loads_n = as.numeric(at$loads_n)

@@ -56,7 +56,7 @@ report_body <- function(campaign, tables, figures) {
     section_tables(parts), section_method(campaign), section_invalid(campaign, tables), section_environment(campaign),
     section_glossary(campaign)
   ))
-  page_body(report_header(campaign), sections, list(
+  page_body(report_header(campaign), sections, paste0(
     source_line(campaign, NULL, 10000L), ". ", made_by(), "; rebuilt at any time from the campaign's files."
   ))
 }
