@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,14 +56,9 @@ def measure(
 
     settings = _settings(command, server, server_ready, _work(work_regex, work_json), unit)
 
-    def asked(meters: Sequence[MeterPace], seed: int) -> dict[str, Any]:
-        return document(
-            settings, variables(env or ()), blocks=blocks, time_s=time_s, seed=seed, meters=meters
-        )
-
     code, _ = typed.start(
         "measure",
-        asked,
+        partial(document, settings, variables(env or ()), blocks=blocks, time_s=time_s),
         lambda size: (
             f"{counted(size.runs, 'run')} until the command ends, {duration_text(size.duration_s)} or more"
         ),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +14,6 @@ from netjoule.cli import typed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from netjoule.design.duration import Forecast
     from netjoule.design.timeline import MeterPace
 
 
@@ -49,17 +49,10 @@ def quick(
     rates = [rate_mbps(rate) for rate in bitrate.split(",")]
     payloads = [_payload_bytes(size) for size in length.split(",")]
 
-    def asked(meters: Sequence[MeterPace], seed: int) -> dict[str, Any]:
-        sent = (transports.split(","), rates, payloads)
-        return document(*sent, blocks=blocks, time_s=time_s, seed=seed, meters=meters)
-
-    def words(size: Forecast) -> str:
-        return f"{counted(size.runs, 'run')}, {duration_text(size.duration_s)}"
-
     code, _ = typed.start(
         "quick",
-        asked,
-        words,
+        partial(document, transports.split(","), rates, payloads, blocks=blocks, time_s=time_s),
+        lambda size: f"{counted(size.runs, 'run')}, {duration_text(size.duration_s)}",
         explained_by="workloads/flow/README.md",
         testbed=testbed,
         out=out,

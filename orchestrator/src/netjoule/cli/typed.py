@@ -31,7 +31,7 @@ _SETTLE_S = 0.1
 
 def start(
     name: str,
-    asked: Callable[[Sequence[MeterPace], int], dict[str, Any]],
+    asked: Callable[..., dict[str, Any]],
     size: Callable[[Forecast], str],
     *,
     explained_by: str,
@@ -43,7 +43,7 @@ def start(
 
     Args:
         name: of the command.
-        asked: the workload for a testbed's meters and a seed.
+        asked: the workload for a testbed's `meters` and a `seed`.
         size: what it takes, in words.
         explained_by: page that explains the fields of the file.
         testbed: topology file; the shipped one by default.
@@ -65,7 +65,7 @@ def start(
     file = place.with_name(f"{place.name}.yaml")
     where = testbed or programs.shipped(launch.DEFAULT_TOPOLOGY)
     on = topology.load(where)
-    document = asked([instruments.pace_of(meter) for meter in on.meters], launch.draw_seed())
+    document = asked(meters=[instruments.pace_of(meter) for meter in on.meters], seed=launch.draw_seed())
     inputs = launch.fitting(launch.Inputs(loads.made(document, where=f"netjoule {name}"), on, file, where))
     launch.require_programs(inputs)
     analysis.require_r()

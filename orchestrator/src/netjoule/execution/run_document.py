@@ -12,6 +12,7 @@ from netjoule.store.session import rfc3339
 from netjoule.topology.topology import Topology
 
 SCHEMA_VERSION = 2
+_OF_ROW = ("block", "mini_block", "attempt", "order", "load", "kind", "arm")
 WINDOWS = ("idle_before", "warm_up", "measure", "tail", "idle_after")
 
 
@@ -32,13 +33,7 @@ def new_run_document(
         "schema_version": SCHEMA_VERSION,
         "run_id": row.run_id,
         "campaign": campaign,
-        "block": row.block,
-        "mini_block": row.mini_block,
-        "attempt": row.attempt,
-        "order": row.order,
-        "load": row.load,
-        "kind": row.kind,
-        "arm": row.arm,
+        **{name: getattr(row, name) for name in _OF_ROW},
         "factors": dict(row.cell),
         "seed": row.seed,
         "hosts": {role: topology.host_with(role) for role in roles},

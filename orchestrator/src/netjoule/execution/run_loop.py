@@ -27,7 +27,6 @@ from netjoule.execution.progress import Kind, Pace, ProgressEvent
 from netjoule.execution.results import Results
 from netjoule.execution.run_document import new_run_document
 from netjoule.testbeds.host_clocks import HostClocks
-from netjoule.workload.load import LoadSession
 from netjoule.workload.workload import moves_idle_power
 
 if TYPE_CHECKING:
@@ -195,7 +194,9 @@ class Runs:
         await self._end_work()
         await self._compute_results()
         await self._outages.all_back()
-        run = OpenRun(row, self._new_document(row), self._time.now_s())
+        names, now = (self._campaign.name, self._campaign.topology), self._time.clock.utc_now()
+        document = new_run_document(*names, row, now, roles=self._load.hosts)
+        run = OpenRun(row, document, self._time.now_s())
         try:
             await self._set_testbed(run)
             await self._look_at_clocks()
@@ -206,8 +207,8 @@ class Runs:
             run.document["windows"]["idle_before"] = idle.as_json()
             self._finalise(idle)
             await self._time.sleep_until(idle.t_end_s + self._guard_s)
-            await self._measure(run, session)
-            self._failures = 0
+            await self._measurement.measure(run, session)
+            self._open, self._failures = run, 0
         except RunFailed as error:
             await self._give_up(run, error)
         except BaseException:
@@ -241,11 +242,6 @@ class Runs:
             if self._open is not None:
                 self._open.reasons.append(reason)
                 self._bench.note(self._open.row, "clock", "clock_stepped", reason)
-
-    async def _measure(self, run: OpenRun, session: LoadSession) -> None:
-        """From `go` to the end of the tail; the run is then open."""
-        await self._measurement.measure(run, session)
-        self._open = run
 
     async def _give_up(self, run: OpenRun, error: RunFailed) -> None:
         """Record a run that has no usable flow; its mini-block will be repeated."""
@@ -316,10 +312,6 @@ class Runs:
         await self._results.compute_finished(self._open.row.run_id if self._open is not None else None)
 
     # -- records ---------------------------------------------------------------------------------
-
-    def _new_document(self, row: PlanRow) -> dict[str, Any]:
-        campaign, now = self._campaign, self._time.clock.utc_now()
-        return new_run_document(campaign.name, campaign.topology, row, now, roles=self._load.hosts)
 
     def _tell(
         self, kind: Kind, row: PlanRow | None = None, detail: str = "", nodes: Sequence[dict[str, Any]] = ()

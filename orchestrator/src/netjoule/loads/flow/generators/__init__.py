@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from netjoule.core.errors import HostLacks, UsageError
@@ -40,7 +41,7 @@ class Availability:
 
     Attributes:
         reason: why not, with what to do; empty when it is there.
-        transports: those it does, where the kernel has them.
+        transports: those it does, where the kernel has them, the null floor apart.
     """
 
     name: str
@@ -59,15 +60,12 @@ def generator(name: str) -> Generator:
     return _GENERATORS[name]()
 
 
-def availability() -> list[Availability]:
+def availability() -> Iterator[Availability]:
     """Which generators this host has, tried."""
-    return [_tried(name) for name in _GENERATORS]
-
-
-def _tried(name: str) -> Availability:
-    transports = tuple(sorted(ABILITIES[name].transports - {"null"}))
-    try:
-        generator(name).require()
-    except HostLacks as error:
-        return Availability(name, False, str(error), transports)
-    return Availability(name, True, "", transports)
+    for name in _GENERATORS:
+        reason = ""
+        try:
+            generator(name).require()
+        except HostLacks as error:
+            reason = str(error)
+        yield Availability(name, not reason, reason, tuple(sorted(ABILITIES[name].transports - {"null"})))

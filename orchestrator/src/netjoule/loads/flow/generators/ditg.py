@@ -26,7 +26,6 @@ from netjoule.loads.flow.generators.base import Endpoints, FlowSpec
 from netjoule.loads.flow.generators.messages import Arrival, Clocks, Sent, flow_report, joint_jitter_ms
 from netjoule.loads.flow.generators.one_shot import OneShot, OneShotFlow, listening
 
-GRACE_S = 20.0
 _DAY_NS = 86_400 * 10**9
 _PROTOCOL = {"udp": "UDP", "tcp": "TCP", "dccp-kernel": "DCCP"}
 # Beside the port of netjoule-traffic, whose server may run for the null floor.
@@ -53,10 +52,6 @@ class Ditg(OneShot):
     def arguments(self, spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:
         """Of ITGSend."""
         return send_arguments(spec, ends, folder)
-
-    def longest_s(self, spec: FlowSpec) -> float:
-        """After which ITGSend hangs."""
-        return spec.duration_s + GRACE_S
 
     async def report_of(self, flow: OneShotFlow, said: str) -> dict[str, Any]:
         """The report of a flow by the logs of both ends. Raises RunFailed when there are none."""

@@ -13,6 +13,13 @@ UNKNOWN_CPU: dict[str, None] = {"cpu_s": None, "cpu_user_s": None, "cpu_system_s
 _IP_AND_UDP_BYTES = {4: 28, 6: 48}  # RFC 768, 791, 8200
 
 
+def interval(end: str, span_ns: tuple[int, int], messages: int, size_bytes: int) -> dict[str, Any]:
+    """An interval of a flow report, of which nothing more is told."""
+    unknown = ("messages_lost", "messages_duplicate", "messages_reordered", "jitter_ms", "cpu_s")
+    counted = {"end": end, "start_ns": span_ns[0], "end_ns": span_ns[1], "messages": messages}
+    return counted | {"bytes": size_bytes} | dict.fromkeys(unknown)
+
+
 def described(
     spec: FlowSpec,
     *,

@@ -27,7 +27,6 @@ from netjoule.loads.flow.generators.base import INTERVAL_S, Endpoints, FlowSpec
 from netjoule.loads.flow.generators.iperf3_report import IperfTest
 from netjoule.loads.flow.generators.one_shot import OneShot, OneShotFlow, listening
 
-REPORT_GRACE_S = 20.0
 _TRANSPORT_FLAG = {"udp": "--udp", "tcp": "--no-delay", "dccp-kernel": "--dccp"}
 START_MARGIN_S = 0.5  # most that the bracket may shift the flow
 
@@ -59,10 +58,6 @@ class Iperf3(OneShot):
     def arguments(self, spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:
         """Of the client."""
         return client_arguments(spec, ends)
-
-    def longest_s(self, spec: FlowSpec) -> float:
-        """After which a client hangs."""
-        return _whole_seconds(spec) + REPORT_GRACE_S
 
     async def report_of(self, flow: OneShotFlow, said: str) -> dict[str, Any]:
         """The report of a flow. Raises RunFailed with iperf3's words when it failed."""

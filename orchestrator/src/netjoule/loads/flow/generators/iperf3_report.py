@@ -241,18 +241,10 @@ class IperfTest:
         reached = [0, *itertools.accumulate(part.size_bytes for part in slices)]
         losses = _losses_that_stayed([part.lost for part in slices])
         for part, lost, before, after in zip(slices, losses, reached, reached[1:], strict=False):
-            yield {
-                "end": end,
-                "start_ns": first_ns + round(part.start_s * 1e9),
-                "end_ns": first_ns + round(part.end_s * 1e9),
-                "messages": after // self.payload_bytes - before // self.payload_bytes,
-                "bytes": part.size_bytes,
-                "messages_lost": lost,
-                "messages_duplicate": None,
-                "messages_reordered": None,
-                "jitter_ms": part.jitter_ms,
-                "cpu_s": None,
-            }
+            span_ns = (first_ns + round(part.start_s * 1e9), first_ns + round(part.end_s * 1e9))
+            messages = after // self.payload_bytes - before // self.payload_bytes
+            told = {"messages_lost": lost, "jitter_ms": part.jitter_ms}
+            yield foreign.interval(end, span_ns, messages, part.size_bytes) | told
 
     def _cpu(self, whose: str, seconds: float) -> dict[str, Any]:
         """CPU time of an end's process in s; told as per cent of a core, of both directions together."""

@@ -201,17 +201,7 @@ def _intervals(
     start_ns, done = min([span_ns[0], *ordered[:1]]), 0
     while done < len(ordered) or start_ns < span_ns[1]:
         upto = bisect_left(ordered, start_ns + _INTERVAL_NS)
-        yield {
-            "end": end,
-            "start_ns": start_ns,
-            "end_ns": start_ns + _INTERVAL_NS,
-            "messages": upto - done,
-            "bytes": (upto - done) * spec.payload_bytes,
-            "messages_lost": None,
-            "messages_duplicate": None,
-            "messages_reordered": None,
-            "jitter_ms": None,
-            "cpu_s": None,
-        }
+        messages, in_ns = upto - done, (start_ns, start_ns + _INTERVAL_NS)
+        yield foreign.interval(end, in_ns, messages, messages * spec.payload_bytes)
         done = upto
         start_ns += _INTERVAL_NS

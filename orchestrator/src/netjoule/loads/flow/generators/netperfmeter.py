@@ -32,7 +32,6 @@ from netjoule.loads.flow.generators.base import Endpoints, FlowSpec
 from netjoule.loads.flow.generators.messages import Arrival, Clocks, Sent, flow_report
 from netjoule.loads.flow.generators.one_shot import OneShot, OneShotFlow, listening
 
-GRACE_S = 30.0
 _FLAG = {"udp": "-udp", "tcp": "-tcp", "dccp-kernel": "-dccp"}
 _PORT_OFFSET = 3  # beside netjoule-traffic, whose server may run for the null floor; its control is one above
 _IPPROTO_SCTP = 132
@@ -66,10 +65,6 @@ class Netperfmeter(OneShot):
     def arguments(self, spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:
         """Of the active side."""
         return flow_arguments(spec, ends, folder)
-
-    def longest_s(self, spec: FlowSpec) -> float:
-        """After which the active side hangs."""
-        return whole_seconds(spec) + GRACE_S
 
     async def report_of(self, flow: OneShotFlow, said: str) -> dict[str, Any]:
         """The report of a flow by the files of both sides. Raises RunFailed when there are none."""

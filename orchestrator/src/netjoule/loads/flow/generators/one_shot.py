@@ -20,6 +20,7 @@ from netjoule.hosts.host import Host, Process, Server
 from netjoule.loads.flow.generators.base import Endpoints, FlowSpec
 
 LISTEN_TIMEOUT_S = 5.0
+REPORT_GRACE_S = 32.0  # whole seconds, where a program knows no others, among them
 
 
 class OneShot(ABC):
@@ -74,10 +75,6 @@ class OneShot(ABC):
         """Of the sender; `folder` is for files of this flow."""
 
     @abstractmethod
-    def longest_s(self, spec: FlowSpec) -> float:
-        """After which a sender hangs."""
-
-    @abstractmethod
     async def report_of(self, flow: OneShotFlow, said: str) -> dict[str, Any]:
         """The report of a flow that has ended; `said` on stdout. Raises RunFailed when it failed."""
 
@@ -124,7 +121,7 @@ class OneShotFlow:
         """The flow report, once the flow has ended. Raises RunFailed (generator_failed) when it failed."""
         lines = []
         try:
-            async with asyncio.timeout(self._made_by.longest_s(self.spec)):
+            async with asyncio.timeout(self.spec.duration_s + REPORT_GRACE_S):
                 while line := await self.process.next_line():
                     lines.append(line)
                 self.after = wall_and_monotonic_ns(self._made_by.clock)
