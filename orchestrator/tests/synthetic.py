@@ -12,7 +12,7 @@ from typing import Any
 from netjoule import loads
 from netjoule.core import files
 from netjoule.design.run_table import PlanRow
-from netjoule.execution.controls import write_controls
+from netjoule.execution.results import write_controls
 from netjoule.loads import load_of
 from netjoule.loads.flow.flows import flows_of
 from netjoule.loads.flow.generators import FlowSpec, interval_rows

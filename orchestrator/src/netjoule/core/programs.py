@@ -96,9 +96,8 @@ def find(name: str) -> str:
 
 async def version_of(name: str) -> str:
     """What a program of this project says of `--version`, without its name. Raises HostLacks without it."""
-    child = await asyncio.create_subprocess_exec(find(name), "--version", stdout=asyncio.subprocess.PIPE)
-    out, _ = await child.communicate()
-    return out.decode(errors="replace").strip().removeprefix(name).strip()
+    told = await asyncio.to_thread(said_by, [find(name), "--version"])
+    return told.stdout.strip().removeprefix(name).strip()
 
 
 def rscript() -> list[str]:

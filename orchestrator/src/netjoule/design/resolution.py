@@ -139,14 +139,7 @@ def _asked(model: str) -> subprocess.CompletedProcess[str] | None:
 
 @lru_cache
 def _describe(program: str, model: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [program, "--model", model, "--describe"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT_S,
-        check=False,
-    )
+    return programs.said_by([program, "--model", model, "--describe"], timeout=_TIMEOUT_S)
 
 
 def added_power_w(model: Mapping[str, Any], message_bytes: int, rate_mbps: float) -> float | None:

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from netjoule.core import files
 from netjoule.core.reason import Reason, first_invalidating
 from netjoule.design.run_table import PlanRow
 from netjoule.design.timeline import Span
@@ -83,7 +82,7 @@ class Finaliser:
         for row in self._campaign.rows():
             if not self._final_after(row, remark.frozen_since_s):
                 continue
-            document = self._document(row)
+            document = self._campaign.read_run(row.run_id)
             known = [reason.as_json(), *document["reasons"]]
             self._campaign.write_run(document | {"status": "invalid", "reasons": known})
             self._bench.note(row, "meter", "run_invalid", reason)
@@ -92,12 +91,9 @@ class Finaliser:
 
     def _final_after(self, row: PlanRow, t_s: float) -> bool:
         """Whether a run that is final, and counts so far, reached beyond campaign time `t_s`."""
-        path = self._campaign.run_dir(row.run_id) / "run.json"
-        if row.status not in ("valid", "running") or not path.exists():
+        written = (self._campaign.run_dir(row.run_id) / "run.json").exists()
+        if row.status not in ("valid", "running") or not written:
             return False
-        document = files.read_json(path)
+        document = self._campaign.read_run(row.run_id)
         idle_after = document["windows"]["idle_after"]
         return document["status"] == "done" and idle_after is not None and idle_after["t_end_s"] > t_s
-
-    def _document(self, row: PlanRow) -> dict[str, Any]:
-        return files.read_json(self._campaign.run_dir(row.run_id) / "run.json")

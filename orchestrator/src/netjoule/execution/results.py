@@ -10,22 +10,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from netjoule.core import files
 from netjoule.core.reason import Reason, first_invalidating
 from netjoule.design.run_table import FINAL, PlanRow, groups
 from netjoule.execution.active_run import Compute
-from netjoule.execution.controls import write_controls
-from netjoule.execution.progress import Kind
 from netjoule.store.campaign import Campaign
-from netjoule.workload.load import Load
-
-
-class _Tell(Protocol):
-    def __call__(
-        self, kind: Kind, row: PlanRow | None = None, detail: str = "", nodes: Sequence[dict[str, Any]] = ()
-    ) -> None: ...
+from netjoule.workload.load import Kept, Load
 
 
 @dataclass
@@ -35,7 +27,7 @@ class Results:
     Attributes:
         campaign: whose results they are.
         compute: `compute(campaign_dir, run_ids)` writes the result.json of one mini-block's runs.
-        tell: told of each result, and of each repetition.
+        tell: told of each result, and of each repetition (kind, row, detail, nodes).
         note: writes a line of a run's events.csv (row, source, event, reason).
         load: of the runs; without it none has a control run.
         waiting: (mini_block, attempt) of those with all flows done.
@@ -43,7 +35,7 @@ class Results:
 
     campaign: Campaign
     compute: Compute
-    tell: _Tell
+    tell: Callable[..., None]
     note: Callable[[PlanRow, str, str, Reason], None]
     load: Load | None = None
     waiting: list[tuple[int, int]] = field(default_factory=list)
@@ -84,7 +76,7 @@ class Results:
 
     async def _compute_group(self, rows: Sequence[PlanRow]) -> None:
         """Compute one mini-block and write the status of each of its runs."""
-        with_flow = [r for r in rows if self._document(r)["status"] != "failed"]
+        with_flow = [r for r in rows if self.campaign.read_run(r.run_id)["status"] != "failed"]
         if with_flow:
             ids = [r.run_id for r in with_flow]
             if self.load is not None:
@@ -92,7 +84,7 @@ class Results:
             # In a thread: the radio's records keep flowing meanwhile.
             await asyncio.to_thread(self.compute, self.campaign.path, ids)
         # A run that failed has no result; what it failed of stands in its document.
-        why = {r.run_id: _first_reason(self._document(r)) for r in rows if r not in with_flow}
+        why = {r.run_id: _first_reason(self.campaign.read_run(r.run_id)) for r in rows if r not in with_flow}
         for row in with_flow:
             if (reason := self._judge_row(row)) is not None:
                 why[row.run_id] = reason
@@ -115,7 +107,7 @@ class Results:
         if not result["valid"] and reason is None:
             reason = Reason("idle_missing", "the result is invalid without saying why")
         if reason is not None:
-            document = self._document(row)
+            document = self.campaign.read_run(row.run_id)
             known = document["reasons"]
             if reason.code not in {r["code"] for r in known}:
                 known = [*known, reason.as_json()]
@@ -129,9 +121,6 @@ class Results:
         self.tell("run_result", row, detail, [{"work_unit": unit, **node} for node in result["nodes"]])
         return reason
 
-    def _document(self, row: PlanRow) -> dict[str, Any]:
-        return files.read_json(self.campaign.run_dir(row.run_id) / "run.json")
-
     def _result_path(self, row: PlanRow) -> Path:
         return self.campaign.run_dir(row.run_id) / "result.json"
 
@@ -140,3 +129,15 @@ def _first_reason(document: dict[str, Any]) -> Reason:
     """Why a run failed, as its document says."""
     first = document["reasons"][0]
     return Reason(first["code"], first["detail"])
+
+
+def write_controls(campaign: Campaign, load: Load, run_ids: Sequence[str]) -> None:
+    """Write into each run of a mini-block's attempt which control run it has, and whether the two compare."""
+    kept = [Kept(campaign.read_run(one), campaign.read_documents(one, load.name)) for one in run_ids]
+    control = next((one for one in kept if one.run.get("kind") == "control"), None)
+    for one in kept:
+        if control is None or one.run.get("kind") != "work":
+            continue
+        found = dict(load.compare(one, control))
+        if one.run["control"] != found:
+            campaign.write_run({**one.run, "control": found})

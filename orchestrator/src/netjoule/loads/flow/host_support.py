@@ -136,9 +136,8 @@ def _answer(question: Sequence[str], *, in_sandbox: bool) -> str:
     if in_sandbox:
         inside = "import sys; from netjoule.hosts import sandbox; sys.exit(sandbox.run_inside(sys.argv[1:]))"
         argv = [*programs.PYTHON, "-c", inside, *argv]
-    done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
-    )
+    done = programs.said_by(argv, timeout=_TIMEOUT_S)
+    done.check_returncode()
     return done.stdout
 
 

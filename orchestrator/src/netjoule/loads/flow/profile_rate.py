@@ -43,9 +43,7 @@ def ask(file: Path, span_s: float | None, seed: int) -> Mapping[str, float] | No
     if span_s is not None:
         argv += ["-t", f"{span_s:g}"]
     try:
-        done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
-        )
+        done = programs.said_by(argv, timeout=_TIMEOUT_S)
         told = dict(json.loads(done.stdout))
         if done.returncode == 0:
             rate_mbps = told["mean_rate_mbps"]

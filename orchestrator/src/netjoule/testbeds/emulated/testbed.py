@@ -303,12 +303,6 @@ async def _join(one: Spot, other: Spot, ifname: str) -> None:
 
 async def _run(*argv: str) -> None:
     """Run one short command. Raises RunFailed with its words when it fails."""
-    child = await asyncio.create_subprocess_exec(
-        *argv,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    out, _ = await child.communicate()
-    if child.returncode:
-        raise RunFailed(f"'{' '.join(argv)}' failed: {out.decode(errors='replace').strip()}")
+    done = await asyncio.to_thread(programs.said_by, argv)
+    if done.returncode:
+        raise RunFailed(f"'{' '.join(argv)}' failed: {(done.stdout + done.stderr).strip()}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -55,13 +56,12 @@ def run(
     from netjoule.testbeds.guest.run import run as run_in_guest
 
     output = Output()
-    verbose = bool((context.obj or {}).get("verbose"))
     outcome = run_in_guest(
         Request(command, rw or (), timeout, memory, accel, virtual_time),
         to_file(1),
         to_file(2),
         output.error,
-        output.error if verbose else lambda _line: None,
+        _detail(context, output),
     )
     raise typer.Exit(outcome.exit_code)
 
@@ -82,7 +82,6 @@ def lab(
     from netjoule.testbeds.guest import lab as guest_lab
 
     output = Output()
-    verbose = bool((context.obj or {}).get("verbose"))
 
     def ready(topology: Path) -> None:
         output.say(f"guest: the lab is ready: {topology}")
@@ -96,9 +95,14 @@ def lab(
             network,
             ready,
             output.error,
-            output.error if verbose else lambda _line: None,
+            _detail(context, output),
             stop=_lifeline(),
         )
+
+
+def _detail(context: typer.Context, output: Output) -> Callable[[str], None]:
+    """Where details go: with -v to stderr, else nowhere."""
+    return output.error if (context.obj or {}).get("verbose") else lambda _line: None
 
 
 def _lifeline() -> int | None:

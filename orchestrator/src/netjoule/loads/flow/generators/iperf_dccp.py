@@ -50,14 +50,7 @@ class IperfDccp(Iperf3):
 def _help(path: str) -> str:
     """What a program says of its options; nothing when it cannot be asked."""
     try:
-        answer = subprocess.run(
-            [path, "--help"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        answer = programs.said_by([path, "--help"], timeout=_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired):
         return ""
     return answer.stdout + answer.stderr
