@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -227,7 +227,7 @@ def flow_report(row: PlanRow, of: Workload, t_start_s: float, t_end_s: float) ->
         "duration_s": duration_s,
         "interval_s": 0.1,
         "seed": row.seed,
-        "pacing": Pace.of(row.cell).as_json(),
+        "pacing": asdict(Pace.of(row.cell)),
         "nodelay": None,
         "frames_per_message": None if is_null else 1.0,
         "mean_ip_packet_bytes": None if is_null else 1028.0,

@@ -13,10 +13,11 @@ from golden_sentences import same_sentence
 from stand_ins import lines
 from typer.testing import CliRunner
 
-from netjoule.cli import app, launch, plan
+from netjoule.cli import app, launch
 from netjoule.cli.app import run_command
 from netjoule.core import programs
 from netjoule.core.errors import RunFailed
+from netjoule.design import run_table
 from netjoule.hosts import sandbox
 from netjoule.store.planfile import read_plan
 
@@ -181,7 +182,7 @@ def test_plan_rows_are_those_that_run_will_execute(capsys):
     first, *rows = lines(capsys.readouterr().out)
     assert first["event"] == "plan"
     assert first["runs"] == 90
-    expected = plan.plan_rows(launch.load_inputs("demo", None), 3)
+    expected = run_table.expand(launch.load_inputs("demo", None).workload, 3)
     assert [r["run_id"] for r in rows] == [r.run_id for r in expected]
 
 

@@ -8,7 +8,7 @@ import synthetic
 from netjoule.cli import launch, plan
 from netjoule.core.errors import HostLacks, UsageError
 from netjoule.design import resolution
-from netjoule.design.instruments import check_meters
+from netjoule.design.instruments import pace_of
 from netjoule.loads import load_of
 
 SETTINGS = {"update_interval_s": 0.1, "voltage_range_v": 15, "current_range_a": 2, "mode": "DC"}
@@ -110,11 +110,11 @@ def test_without_a_model_no_cell_is_judged(monkeypatch):
 
 def test_a_wrong_setting_or_adapter_is_named_with_its_meter():
     with pytest.raises(UsageError, match=r"topology, meter m: .*voltage_range_v"):
-        check_meters(bench(voltage_range_v=17))
+        pace_of(bench(voltage_range_v=17).meters[0])
     topology = synthetic.topology()
     meter = topology.document["meters"][0] | {"adapter": "wt999"}
     with pytest.raises(UsageError, match="no adapter 'wt999'"):
-        check_meters(synthetic.topology(meters=[meter]))
+        pace_of(synthetic.topology(meters=[meter]).meters[0])
 
 
 def test_a_range_that_is_not_told_is_missed_before_any_host_is_asked():
@@ -122,7 +122,7 @@ def test_a_range_that_is_not_told_is_missed_before_any_host_is_asked():
     settings = {name: value for name, value in SETTINGS.items() if name != "current_range_a"}
     meter = where.document["meters"][0] | {"settings": settings}
     with pytest.raises(UsageError, match=r"topology, meter m: .*'current_range_a' is missing"):
-        check_meters(synthetic.topology(meters=[meter]))
+        pace_of(synthetic.topology(meters=[meter]).meters[0])
 
 
 def test_a_range_that_is_left_to_a_ranging_pass_gives_no_estimate():

@@ -69,7 +69,7 @@ def test_auto_is_a_range_of_the_topology_and_counts_as_the_widest_before_the_pas
     where = open_ranges()
     assert instruments.wants_ranging(where.meters[0])
     assert instruments.instrument_of(where.meters[0]).measuring_range.power_w == 600.0 * 20.0
-    instruments.check_meters(where)
+    assert [instruments.pace_of(meter) for meter in where.meters]
     assert not instruments.wants_ranging(topology().meters[0])
 
 

@@ -20,7 +20,7 @@ from netjoule.core.errors import HostLacks, RunFailed, UsageError
 from netjoule.hosts.host import Process
 from netjoule.loads.flow.generators import FlowSpec, generator, interval_rows, netjoule_traffic
 from netjoule.loads.flow.generators.base import Endpoints
-from netjoule.loads.flow.generators.iperf3 import Bracket, client_arguments, flow_report
+from netjoule.loads.flow.generators.iperf3 import Bracket, Iperf3, flow_report
 from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic, send_arguments
 from netjoule.loads.flow.settings import FlowSettings
 
@@ -377,12 +377,12 @@ def test_iperf3s_own_error_is_passed_on(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_client_arguments() -> None:
-    argv = client_arguments(spec("tcp", direction="down", offered_rate_mbps=0.25), ENDS)
+    argv = Iperf3().arguments(spec("tcp", direction="down", offered_rate_mbps=0.25), ENDS, Path())
     assert argv[argv.index("--bitrate") + 1] == "250000"
     assert argv[argv.index("--time") + 1] == "1"
     assert "--no-delay" in argv
     assert "--reverse" in argv
-    assert "--udp" in client_arguments(spec("udp"), ENDS)
+    assert "--udp" in Iperf3().arguments(spec("udp"), ENDS, Path())
 
 
 @pytest.mark.netns

@@ -15,7 +15,7 @@ from netjoule.core.errors import HostLacks
 from netjoule.hosts.host import LocalHost
 from netjoule.loads.flow.generators import FlowSpec, generator
 from netjoule.loads.flow.generators.base import Endpoints
-from netjoule.loads.flow.generators.iperf3 import Bracket, client_arguments, flow_report
+from netjoule.loads.flow.generators.iperf3 import Bracket, Iperf3, flow_report
 from netjoule.loads.flow.generators.netjoule_traffic import send_arguments
 
 INVENTED = Path(__file__).parents[1] / "data" / "iperf-dccp" / "invented-up.json"
@@ -79,7 +79,7 @@ def test_the_forks_report_fits_the_contract_and_counts_loss_from_both_ends() -> 
 
 
 def test_the_fork_is_asked_for_dccp() -> None:
-    argv = client_arguments(spec("dccp-kernel"), ENDS)
+    argv = Iperf3().arguments(spec("dccp-kernel"), ENDS, Path())
     assert "--dccp" in argv
     assert "--udp" not in argv
     assert "--no-delay" not in argv

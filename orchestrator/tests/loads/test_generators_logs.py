@@ -117,13 +117,13 @@ def test_a_log_of_ditg_without_messages_is_refused() -> None:
 
 
 def test_itgsend_is_asked_in_messages_a_second_and_milliseconds() -> None:
-    argv = ditg.send_arguments(spec("tcp", offered_rate_mbps=1.152), ENDS, Path("/x"))
+    argv = ditg.Ditg().arguments(spec("tcp", offered_rate_mbps=1.152), ENDS, Path("/x"))
     assert argv[argv.index("-C") + 1] == "100.000000"
     assert argv[argv.index("-t") + 1] == "500"
     assert argv[argv.index("-Sda") + 1] == "10.79.0.1"  # signalling stays off the radio
     assert argv[argv.index("-a") + 1] == "10.77.0.1"
     assert "-D" in argv
-    dccp = ditg.send_arguments(spec("dccp-kernel"), ENDS, Path("/x"))
+    dccp = ditg.Ditg().arguments(spec("dccp-kernel"), ENDS, Path("/x"))
     assert dccp[dccp.index("-T") + 1] == "DCCP"
     assert "-D" not in dccp
 
@@ -163,16 +163,16 @@ def test_a_missing_file_of_netperfmeter_is_named() -> None:
 
 
 def test_netperfmeters_flow_is_frames_a_second_by_direction() -> None:
-    up = netperfmeter.flow_arguments(spec("udp", offered_rate_mbps=1.152), ENDS, Path("/x"))
+    up = netperfmeter.Netperfmeter().arguments(spec("udp", offered_rate_mbps=1.152), ENDS, Path("/x"))
     assert up[-2:] == ["-udp", "const100.000000:const1440:const0:const0"]
     assert "-runtime=1" in up
-    down = netperfmeter.flow_arguments(spec("tcp", direction="down"), ENDS, Path("/x"))
+    down = netperfmeter.Netperfmeter().arguments(spec("tcp", direction="down"), ENDS, Path("/x"))
     assert down[-1].startswith("const0:const0:const260.416667:const1440:nodelay=on")
-    dccp = netperfmeter.flow_arguments(spec("dccp-kernel", options={"ccid": 3}), ENDS, Path("/x"))
+    dccp = netperfmeter.Netperfmeter().arguments(spec("dccp-kernel", options={"ccid": 3}), ENDS, Path("/x"))
     assert dccp[-2] == "-dccp"
     assert dccp[-1].endswith(":ccid=3")
     ends = Endpoints(HERE, HERE, "fd77::1", "10.79.0.1", 5301)
-    assert netperfmeter.flow_arguments(spec("udp"), ends, Path("/x"))[0] == "[fd77::1]:5304"
+    assert netperfmeter.Netperfmeter().arguments(spec("udp"), ends, Path("/x"))[0] == "[fd77::1]:5304"
 
 
 # --- both ------------------------------------------------------------------------------------------

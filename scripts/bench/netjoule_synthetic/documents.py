@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from netjoule.design.run_table import PlanRow
@@ -179,7 +180,7 @@ def flow_report(of: Workload, row: PlanRow, counts: Counts, parts: Layout, place
         "duration_s": duration_s,
         "interval_s": 1 / TICKS_PER_S,
         "seed": row.seed,
-        "pacing": Pace.of(row.cell).as_json(),
+        "pacing": asdict(Pace.of(row.cell)),
         "nodelay": True if row.arm in _STREAMS else None,
         "frames_per_message": None if is_null else frames,
         "mean_ip_packet_bytes": None if is_null else row.cell["payload_bytes"] / frames + 28,

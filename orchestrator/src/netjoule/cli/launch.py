@@ -106,10 +106,9 @@ def fitting(inputs: Inputs) -> Inputs:
     if inputs.topology.kind == topology.EMULATED:
         config.check_control(inputs.topology)
         config.check_emulations(inputs.topology)
-    instruments.check_meters(inputs.topology)
+    paces = [instruments.pace_of(meter) for meter in inputs.topology.meters]
     resolution.check_models(inputs.topology)
     resolution.check_form(inputs.workload, inputs.topology)
-    paces = [instruments.pace_of(meter) for meter in inputs.topology.meters]
     timeline.check_timing(inputs.workload.timing, paces, _window(inputs.workload.load))
     return inputs
 
@@ -186,19 +185,14 @@ def start(
     ) as campaign:
         if inputs.topology.kind == topology.EMULATED:
             return _run(campaign, output)
+        from netjoule.hosts.ssh import HostInUse
+
         campaign.remember_testbed(inputs.topology_file)
-        return _run_unless_in_use(campaign, output)
-
-
-def _run_unless_in_use(campaign: Campaign, output: Output) -> int:
-    """Run a new campaign of a lab. It takes the locks anew, and another may have been faster."""
-    from netjoule.hosts.ssh import HostInUse
-
-    try:
-        return _run(campaign, output)
-    except HostInUse:
-        campaign.remove_untouched()
-        raise
+        try:
+            return _run(campaign, output)
+        except HostInUse:  # it takes the locks anew, and another may have been faster
+            campaign.remove_untouched()
+            raise
 
 
 def _versions() -> dict[str, str | None]:

@@ -55,15 +55,10 @@ def tell(
         }
     )
     if rows:
-        for row in plan_rows(inputs, launch.draw_seed() if chosen is None else chosen):
+        for row in run_table.expand(inputs.workload, launch.draw_seed() if chosen is None else chosen):
             output.say(f"{row.run_id}  {row.cell}")
             output.event({"event": "run", **row.as_json()})
     sample_size.tell(size_asked, inputs.workload, size, output)
-
-
-def plan_rows(inputs: Inputs, seed: int) -> tuple[run_table.PlanRow, ...]:
-    """The run table a seed gives."""
-    return run_table.expand(inputs.workload, seed)
 
 
 def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from netjoule.core.errors import UsageError
 from netjoule.design.timeline import MeterPace
-from netjoule.topology.topology import Meter, Topology
+from netjoule.topology.topology import Meter
 
 if TYPE_CHECKING:
     import netjoule_meters
@@ -51,13 +51,3 @@ def pace_of(meter: Meter) -> MeterPace:
     """How often a topology's meter updates and how late it is, before it is asked."""
     instrument = instrument_of(meter)
     return MeterPace(meter.meter_id, instrument.update_interval_s, instrument.lag_s)
-
-
-def check_meters(topology: Topology) -> None:
-    """Refuse adapters and settings that netjoule_meters does not have.
-
-    Raises:
-        UsageError: naming the meter.
-    """
-    for meter in topology.meters:
-        instrument_of(meter)

@@ -65,7 +65,9 @@ class Measurement:
         for name in ("warm_up", "measure", "tail"):
             span: Span | None = getattr(windows, name)
             run.document["windows"][name] = None if span is None else span.as_json()
-        run.document["window"] = self._window(windows.measure, outcome.clock_limit_s)
+        kind = timeline.UNTIL_DONE if self.until_done else "fixed"
+        limit = {"clock_limit_s": outcome.clock_limit_s}
+        run.document["window"] = {"kind": kind} | windows.measure.as_json() | limit
         await self._wait_for_tail(run.document, windows.tail)
 
     async def _wait_for_tail(self, document: dict[str, Any], planned: Span) -> None:
@@ -89,11 +91,6 @@ class Measurement:
             return timeline.done_windows(self._timing, min(starts_s), end_s)
         # All parts are on from the start of the last to begin.
         return timeline.flow_windows(self._timing, max(starts_s), end_s)
-
-    def _window(self, measure: Span, clock_limit_s: float) -> dict[str, Any]:
-        """`window` of run.json: the measure window by its kind."""
-        kind = timeline.UNTIL_DONE if self.until_done else "fixed"
-        return {"kind": kind} | measure.as_json() | {"clock_limit_s": clock_limit_s}
 
     def _write(self, run: OpenRun, outcome: Outcome) -> None:
         run.document.update(outcome.run_fields)

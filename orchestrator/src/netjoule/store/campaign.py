@@ -184,14 +184,6 @@ class Campaign(AbstractContextManager["Campaign"]):
         """All rows of plan.csv, in the order of execution."""
         return self._rows
 
-    def row(self, run_id: str) -> PlanRow:
-        """The plan row of a run.
-
-        Raises:
-            KeyError: when the plan has no such run.
-        """
-        return self._by_id[run_id]
-
     def run_dir(self, run_id: str) -> Path:
         """Folder of a run; made by the first write."""
         return self.path / "runs" / run_id

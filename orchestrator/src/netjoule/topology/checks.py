@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -39,14 +40,13 @@ def check(document: Document) -> None:
     if document.value["kind"] == IMPORTED:
         return
     _check_characters(document, (), {k: v for k, v in document.value.items() if k != "description"})
-    if "radio_source" in document.value:
-        raise document.refuse(
-            ("radio_source",),
-            f"a testbed of kind {document.value['kind']} says by its radios where its figures come from",
-            "leave radio_source out",
-        )
+    what = f"a testbed of kind {document.value['kind']} says by its radios where its figures come from"
+    _refuse_fields(document, (), ("radio_source",), what, "leave radio_source out")
     if document.value["kind"] == EMULATED:
-        _check_emulated_hosts(document)
+        step = "leave it out, or use kind guest or lab"
+        for name in document.value["hosts"]:
+            what = "a host of an emulated testbed has no {}"
+            _refuse_fields(document, ("hosts", name), _FOR_REAL_HOSTS, what, step)
         check_emulated_addresses(document)
     else:
         check_lab(document)
@@ -88,22 +88,22 @@ def _check_link(document: Document) -> None:
     emulated = document.value["kind"] == EMULATED
     if emulated and "link" not in document.value:
         raise document.refuse((), "kind emulated needs a link section", "add 'link: {preset: ideal-216}'")
-    for field in ("link", "elements", "presets"):
-        if not emulated and field in document.value:
-            what = f"a testbed of kind {document.value['kind']} has no emulated link"
-            raise document.refuse((field,), what)
+    if not emulated:
+        what = f"a testbed of kind {document.value['kind']} has no emulated link"
+        _refuse_fields(document, (), ("link", "elements", "presets"), what)
     check_paths(document)
 
 
-def _check_emulated_hosts(document: Document) -> None:
-    for name, host in document.value["hosts"].items():
-        for field in _FOR_REAL_HOSTS:
-            if field in host:
-                raise document.refuse(
-                    ("hosts", name, field),
-                    f"a host of an emulated testbed has no {field}",
-                    "leave it out, or use kind guest or lab",
-                )
+def _refuse_fields(
+    document: Document, place: tuple[str | int, ...], fields: Sequence[str], what: str, step: str = ""
+) -> None:
+    """Refuse fields that a part of the document cannot have; `{}` in the sentence is the field's name."""
+    part: Any = document.value
+    for at in place:
+        part = part[at]
+    for field in fields:
+        if field in part:
+            raise document.refuse((*place, field), what.format(field), step)
 
 
 def _check_meters(document: Document) -> None:
@@ -212,7 +212,6 @@ def _check_device(document: Document, place: tuple[str, int], meter: dict[str, A
             "an emulated meter can only read the client: the link has no figures of another node's radio",
             "name the host with the role client",
         )
-    only = (("device", "a power model"), ("faults", "faults on request"), ("emulation", "such options"))
-    for name, what in only:
-        if not emulated and name in meter:
-            raise document.refuse((*place, name), f"only an emulated meter has {what}")
+    only = {"device": "a power model", "faults": "faults on request", "emulation": "such options"}
+    for name, what in () if emulated else only.items():
+        _refuse_fields(document, place, (name,), f"only an emulated meter has {what}")

@@ -29,7 +29,7 @@ from netjoule.topology.topology import Topology
 from netjoule.validation import tables
 from netjoule.validation.run import check_run
 from netjoule.validation.tables import Defect
-from netjoule.workload.load import Condition, Load
+from netjoule.workload.load import Load
 from netjoule.workload.workload import Workload
 from netjoule_contracts import reading
 from netjoule_contracts.lift.workload import newest_campaign
@@ -44,10 +44,6 @@ class _Asked(NamedTuple):
     workload: Workload
     load: Load
     seed: int
-
-    def condition(self, row: PlanRow) -> Condition:
-        """Of one run."""
-        return row.condition(self.workload, self.seed)
 
 
 def check_campaign(path: Path) -> Iterator[Defect]:
@@ -278,7 +274,9 @@ def _runs(
             yield Defect(f"runs/{folder.name}/run.json", "", "status.csv says the run did not happen yet")
     for row in rows:
         if row.status in run_table.FINAL:
-            condition, load = (asked.condition(row), asked.load) if asked else (None, None)
+            condition, load = (
+                (row.condition(asked.workload, asked.seed), asked.load) if asked else (None, None)
+            )
             yield from check(row.run_id, row, asked=condition, load=load)
 
 
@@ -312,7 +310,7 @@ def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> It
             yield from tables.table(file, path / file, table)
             yield from tables.rising(file, path / file, "t_s")
             if table == "meters":
-                yield from tables.counting(file, path / file, "seq")
+                yield from tables.rising(file, path / file, "seq", by_one=True)
             if PurePosixPath(file).stem not in known:
                 yield Defect(file, "", what)
     for name in sorted(_names(m for m in _list(campaign, "meters") if m.get("device_model") is not None)):

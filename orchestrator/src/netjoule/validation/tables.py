@@ -104,8 +104,13 @@ def rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         return
 
 
-def rising(file: str, path: Path, column: str, *, by: tuple[str, ...] = ()) -> Iterator[Defect]:
-    """Report the first place where ``column`` goes back, for all rows or per values of the columns ``by``."""
+def rising(
+    file: str, path: Path, column: str, *, by: tuple[str, ...] = (), by_one: bool = False
+) -> Iterator[Defect]:
+    """Report the first place where ``column`` goes back, for all rows or per values of the columns ``by``.
+
+    With ``by_one`` also where it is not one more than in the row before.
+    """
     last: dict[tuple[str, ...], float] = {}
     for line, row in rows(path):
         key = tuple(row.get(name, "") for name in by)
@@ -113,23 +118,11 @@ def rising(file: str, path: Path, column: str, *, by: tuple[str, ...] = ()) -> I
         if value is None:
             continue
         before = last.get(key)
-        if before is not None and value < before:
-            place = f"line {line}, column {column}"
-            yield Defect(file, place, f"{value:g} after {before:g}: rows are appended in order")
+        if before is not None and (value != before + 1 if by_one else value < before):
+            why = "a row is missing or doubled" if by_one else "rows are appended in order"
+            yield Defect(file, f"line {line}, column {column}", f"{value:g} after {before:g}: {why}")
             return
         last[key] = value
-
-
-def counting(file: str, path: Path, column: str) -> Iterator[Defect]:
-    """Report the first row whose ``column`` is not one more than that of the row before."""
-    before: float | None = None
-    for line, row in rows(path):
-        value = number(row.get(column, ""))
-        if value is not None and before is not None and value != before + 1:
-            place = f"line {line}, column {column}"
-            yield Defect(file, place, f"{value:g} after {before:g}: a row is missing or doubled")
-            return
-        before = value if value is not None else before
 
 
 def number(cell: str) -> float | None:

@@ -458,12 +458,8 @@ def attach(folder: Path) -> int:
                 if key.fd == 0:
                     keeper.sendall(data)
                 else:
-                    _write_all(1, data)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(fd, data) :]
+                    sys.stdout.buffer.write(data)
+                    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

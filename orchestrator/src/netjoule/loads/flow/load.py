@@ -138,9 +138,6 @@ class FlowLoad(Load):
 
     # -- running ---------------------------------------------------------------------------------
 
-    def recall(self, condition: Condition, run: Mapping[str, Any]) -> None:
-        """Nothing: what it does under a condition is known before."""
-
     async def open(self, condition: Condition, place: Place, duration_s: float) -> FlowSession:
         """Start the senders of a run up to the point where only `go` is missing.
 

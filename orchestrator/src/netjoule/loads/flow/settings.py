@@ -38,10 +38,6 @@ class Pace:
         """That of a run or cell."""
         return cls(str(factors["pacing"]), int(factors["window_us"]), bool(factors["gso"]))
 
-    def as_json(self) -> dict[str, Any]:
-        """As run.json holds it."""
-        return {"mode": self.mode, "window_us": self.window_us, "gso": self.gso}
-
     def __str__(self) -> str:
         """In words: ``absolute``, ``absolute, window 50 us, GSO``."""
         window = f", window {self.window_us} us" if self.window_us else ""

@@ -50,8 +50,16 @@ class Ditg(OneShot):
         return Server(await listening(ends.server, argv, port, name="ITGRecv"))
 
     def arguments(self, spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:
-        """Of ITGSend."""
-        return send_arguments(spec, ends, folder)
+        """Of ITGSend; its signalling stays on the control network."""
+        messages_per_s = spec.offered_rate_mbps * 1e6 / 8 / spec.payload_bytes
+        argv = ["-a", ends.server_test_address, "-rp", str(ends.server_port + _DATA_PORT_OFFSET)]
+        argv += ["-Sda", ends.server_control_address, "-Sdp", str(ends.server_port + _SIGNAL_PORT_OFFSET)]
+        argv += ["-T", _PROTOCOL[spec.transport]]
+        if spec.transport == "tcp":
+            argv.append("-D")
+        argv += ["-C", f"{messages_per_s:.6f}", "-c", str(spec.payload_bytes)]
+        argv += ["-t", str(round(spec.duration_s * 1e3))]
+        return [*argv, "-l", str(folder / "sender.log"), "-x", str(folder / "receiver.log")]
 
     async def report_of(self, flow: OneShotFlow, said: str) -> dict[str, Any]:
         """The report of a flow by the logs of both ends. Raises RunFailed when there are none."""
@@ -73,19 +81,6 @@ async def _log(host: Host, folder: Path, end: str) -> str:
     if code != 0 or not text.exists():
         raise RunFailed(f"ITGDec cannot read the log of the {end}", code="generator_failed")
     return await asyncio.to_thread(text.read_text, encoding="ascii", errors="replace")
-
-
-def send_arguments(spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:
-    """Arguments of ITGSend for one flow; its signalling stays on the control network."""
-    messages_per_s = spec.offered_rate_mbps * 1e6 / 8 / spec.payload_bytes
-    argv = ["-a", ends.server_test_address, "-rp", str(ends.server_port + _DATA_PORT_OFFSET)]
-    argv += ["-Sda", ends.server_control_address, "-Sdp", str(ends.server_port + _SIGNAL_PORT_OFFSET)]
-    argv += ["-T", _PROTOCOL[spec.transport]]
-    if spec.transport == "tcp":
-        argv.append("-D")
-    argv += ["-C", f"{messages_per_s:.6f}", "-c", str(spec.payload_bytes)]
-    argv += ["-t", str(round(spec.duration_s * 1e3))]
-    return [*argv, "-l", str(folder / "sender.log"), "-x", str(folder / "receiver.log")]
 
 
 class Record(NamedTuple):

@@ -57,7 +57,14 @@ class Iperf3(OneShot):
 
     def arguments(self, spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:
         """Of the client."""
-        return client_arguments(spec, ends)
+        argv = ["--client", ends.server_test_address, "--port", str(ends.server_port)]
+        argv += ["--json", "--get-server-output", "--interval", f"{INTERVAL_S:g}"]
+        argv += ["--length", str(spec.payload_bytes), "--bitrate", str(round(spec.offered_rate_mbps * 1e6))]
+        argv += ["--time", str(_whole_seconds(spec)), "--connect-timeout", "5000"]
+        argv.append(_TRANSPORT_FLAG[spec.transport])
+        if spec.direction == "down":
+            argv.append("--reverse")
+        return argv
 
     async def report_of(self, flow: OneShotFlow, said: str) -> dict[str, Any]:
         """The report of a flow. Raises RunFailed with iperf3's words when it failed."""
@@ -83,18 +90,6 @@ class Bracket:
     def residual_ns(self, duration_s: float) -> int:
         """Greatest error of `first_packet_ns`."""
         return max(0, self.ended_ns - self.started_ns - round(duration_s * 1e9)) // 2
-
-
-def client_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
-    """Arguments of the iperf3 client for one flow."""
-    argv = ["--client", ends.server_test_address, "--port", str(ends.server_port)]
-    argv += ["--json", "--get-server-output", "--interval", f"{INTERVAL_S:g}"]
-    argv += ["--length", str(spec.payload_bytes), "--bitrate", str(round(spec.offered_rate_mbps * 1e6))]
-    argv += ["--time", str(_whole_seconds(spec)), "--connect-timeout", "5000"]
-    argv.append(_TRANSPORT_FLAG[spec.transport])
-    if spec.direction == "down":
-        argv.append("--reverse")
-    return argv
 
 
 def flow_report(

@@ -27,10 +27,6 @@ class IperfDccp(Iperf3):
     name = "iperf-dccp"
     client = "iperf-dccp client"
 
-    def require(self) -> None:
-        """Raises HostLacks without the program."""
-        self.program()
-
     def program(self) -> str:
         """Path of an iperf3 whose help knows --dccp. Raises HostLacks without one."""
         for name in ("iperf3-dccp", "iperf3"):

@@ -64,7 +64,18 @@ class Netperfmeter(OneShot):
 
     def arguments(self, spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:
         """Of the active side."""
-        return flow_arguments(spec, ends, folder)
+        address = ends.server_test_address
+        target = f"[{address}]" if ":" in address else address
+        rate = f"const{spec.offered_rate_mbps * 1e6 / 8 / spec.payload_bytes:.6f}:const{spec.payload_bytes}"
+        silent = "const0:const0"
+        flow = f"{silent}:{rate}" if spec.direction == "down" else f"{rate}:{silent}"
+        if spec.transport == "tcp":
+            flow += ":nodelay=on"
+        if "ccid" in spec.options:
+            flow += f":ccid={spec.options['ccid']}"
+        argv = [f"{target}:{ends.server_port + _PORT_OFFSET}", "-control-over-tcp"]
+        argv += [f"-vector={folder}/flow.vec", f"-scalar={folder}/flow.sca", f"-config={folder}/flow.config"]
+        return [*argv, f"-runtime={whole_seconds(spec)}", _FLAG[spec.transport], flow]
 
     async def report_of(self, flow: OneShotFlow, said: str) -> dict[str, Any]:
         """The report of a flow by the files of both sides. Raises RunFailed when there are none."""
@@ -79,22 +90,6 @@ class Netperfmeter(OneShot):
 def whole_seconds(spec: FlowSpec) -> int:
     """How long it is told to send."""
     return math.ceil(spec.duration_s)
-
-
-def flow_arguments(spec: FlowSpec, ends: Endpoints, folder: Path) -> list[str]:
-    """Arguments of the active side for one flow."""
-    address = ends.server_test_address
-    target = f"[{address}]" if ":" in address else address
-    rate = f"const{spec.offered_rate_mbps * 1e6 / 8 / spec.payload_bytes:.6f}:const{spec.payload_bytes}"
-    silent = "const0:const0"
-    flow = f"{silent}:{rate}" if spec.direction == "down" else f"{rate}:{silent}"
-    if spec.transport == "tcp":
-        flow += ":nodelay=on"
-    if "ccid" in spec.options:
-        flow += f":ccid={spec.options['ccid']}"
-    argv = [f"{target}:{ends.server_port + _PORT_OFFSET}", "-control-over-tcp"]
-    argv += [f"-vector={folder}/flow.vec", f"-scalar={folder}/flow.sca", f"-config={folder}/flow.config"]
-    return [*argv, f"-runtime={whole_seconds(spec)}", _FLAG[spec.transport], flow]
 
 
 def read_scalars(text: str) -> dict[str, float]:

@@ -50,7 +50,8 @@ class OneShot(ABC):
 
     def require(self) -> None:
         """Raises HostLacks, with what to install, when one of its programs is missing."""
-        for name in self.programs:
+        self.program()
+        for name in self.programs[1:]:
             programs.find(name)
 
     async def version(self) -> str:
