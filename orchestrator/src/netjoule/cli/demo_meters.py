@@ -150,17 +150,15 @@ def fitted(workload: Workload, where: Topology, pace: MeterPace, name: str) -> W
         needs_s = size.duration_s + data_due_s(0.0, [pace])
         if needs_s <= BUDGET_S:
             repeat_s = needs_s / size.mini_blocks
-            return candidate if needs_s + repeat_s <= BUDGET_S else _once(candidate)
+            if needs_s + repeat_s > BUDGET_S:  # no time to repeat a mini-block: an invalid run stays so
+                document = {**candidate.document, "limits": {"max_attempts": 1}}
+                candidate = Workload.from_document(document, where=candidate.name)
+            return candidate
     raise UsageError(
         f"{pace.meter_id} updates every {pace.update_interval_s:g} s: no demo of ten minutes has "
         f"{MIN_WINDOW_UPDATES} updates in each window",
         next_step="run a workload of your own with longer windows",
     )
-
-
-def _once(candidate: Workload) -> Workload:
-    """A design without time to repeat a mini-block: a run that is invalid stays so."""
-    return Workload.from_document({**candidate.document, "limits": {"max_attempts": 1}}, where=candidate.name)
 
 
 def _designs(workload: Workload) -> Iterator[dict[str, Any]]:

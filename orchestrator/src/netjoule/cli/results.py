@@ -64,8 +64,7 @@ def overlay(campaigns: Sequence[Path], output: Output, out: Path | None = None) 
             next_step="name one or two campaigns",
         )
     a, b = campaigns
-    if a.resolve() == b.resolve():
-        raise UsageError(f"the campaign {b} is given twice", next_step="name two different campaigns")
+    require_each_once(campaigns)
     for campaign in campaigns:
         _look_at(campaign, output)
     place = out or Path(f"report-{a.resolve().name}-and-{b.resolve().name}.html")
@@ -78,6 +77,13 @@ def overlay(campaigns: Sequence[Path], output: Output, out: Path | None = None) 
         )
     analysis.run_overlay(a, b, place, output.event)
     output.say(f"report: {place}")
+
+
+def require_each_once(campaigns: Sequence[Path]) -> None:
+    """Refuse a folder that is named twice, by whatever path: it would stand there as two results."""
+    for place, campaign in enumerate(campaigns):
+        if campaign.resolve() in [other.resolve() for other in campaigns[:place]]:
+            raise UsageError(f"the campaign {campaign} is given twice", next_step="name each campaign once")
 
 
 def after_a_run(campaign: Path, output: Output) -> None:

@@ -41,13 +41,14 @@ def table_iv(
     Example: netjoule table-iv results/skype-1 results/youtube-1
     """
     from netjoule.analysis import analysis
+    from netjoule.cli.results import require_each_once
     from netjoule.core.console import Output
     from netjoule.store.campaign import Campaign
 
     output = Output(json_lines=json)
     for campaign in campaigns:
         Campaign.read(campaign)  # says what is wrong before R is started
-    _require_each_once(campaigns)
+    require_each_once(campaigns)
     rows: list[Row] = []
 
     def sink(event: Row) -> None:
@@ -58,18 +59,6 @@ def table_iv(
     analysis.run_table_iv(campaigns, sink)
     for table in _tables(rows):
         output.show(table)
-
-
-def _require_each_once(campaigns: Sequence[Path]) -> None:
-    """Refuse a folder that is named twice, by whatever path: its rows would stand there as two results."""
-    from netjoule.core.errors import UsageError
-
-    known: set[Path] = set()
-    for campaign in campaigns:
-        folder = campaign.resolve()
-        if folder in known:
-            raise UsageError(f"the campaign {campaign} is given twice", next_step="name each campaign once")
-        known.add(folder)
 
 
 def _tables(rows: Sequence[Row]) -> Iterator[Table]:

@@ -22,7 +22,7 @@ from netjoule.hosts.host import Process
 from netjoule.store.campaign import Campaign
 from netjoule.testbeds.base import MeterPlace, Testbed
 from netjoule.topology.topology import Meter
-from netjoule.workload.load import Condition, Load, LoadSession, Place
+from netjoule.workload.load import Condition, Load, Place
 
 LEAST_PASS_S = 4.0
 PASS_UPDATES = 12
@@ -65,7 +65,12 @@ async def find_ranges(campaign: Campaign, testbed: Testbed, load: Load) -> dict[
         for place, meter in wanted:
             watches.append(await _start_watch(meter, place, watched_s))
         for condition in conditions:
-            await _work(await load.open(condition, testbed.place, work_s))
+            session = await load.open(condition, testbed.place, work_s)
+            try:
+                await session.go()
+                await session.outcome(_OwnTime())
+            finally:
+                await session.end()
         return {
             meter.meter_id: await _answer(meter, watch, watched_s)
             for (_, meter), watch in zip(wanted, watches, strict=True)
@@ -100,15 +105,6 @@ async def _start_watch(meter: Meter, place: MeterPlace, seconds: float) -> Proce
     argv = [programs.find("netjoule-meters"), "range", "--config", place.config, "--meter-id", meter.meter_id]
     argv += ["--seconds", f"{seconds:g}", "--json"]
     return await place.host.start(argv, name="netjoule-meters range", env=place.environment)
-
-
-async def _work(session: LoadSession) -> None:
-    """From `go` to the end."""
-    try:
-        await session.go()
-        await session.outcome(_OwnTime())
-    finally:
-        await session.end()
 
 
 class _OwnTime:

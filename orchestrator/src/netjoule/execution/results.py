@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from netjoule.core import files
 from netjoule.core.reason import Reason, first_invalidating
@@ -84,7 +83,11 @@ class Results:
             # In a thread: the radio's records keep flowing meanwhile.
             await asyncio.to_thread(self.compute, self.campaign.path, ids)
         # A run that failed has no result; what it failed of stands in its document.
-        why = {r.run_id: _first_reason(self.campaign.read_run(r.run_id)) for r in rows if r not in with_flow}
+        why = {
+            r.run_id: Reason(**self.campaign.read_run(r.run_id)["reasons"][0])
+            for r in rows
+            if r not in with_flow
+        }
         for row in with_flow:
             if (reason := self._judge_row(row)) is not None:
                 why[row.run_id] = reason
@@ -123,12 +126,6 @@ class Results:
 
     def _result_path(self, row: PlanRow) -> Path:
         return self.campaign.run_dir(row.run_id) / "result.json"
-
-
-def _first_reason(document: dict[str, Any]) -> Reason:
-    """Why a run failed, as its document says."""
-    first = document["reasons"][0]
-    return Reason(first["code"], first["detail"])
 
 
 def write_controls(campaign: Campaign, load: Load, run_ids: Sequence[str]) -> None:

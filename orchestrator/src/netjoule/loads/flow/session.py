@@ -70,7 +70,10 @@ class FlowSession:
         """Every flow's report, its times on the campaign's clock. Raises RunFailed when a flow failed."""
         reports = await self._reports()
         parts = [self._part(one, time, several=len(reports) > 1) for one in reports]
-        rows = [row for one in reports for row in self._interval_rows(one, time)]
+        rows: list[dict[str, Any]] = []
+        for flow, report in reports:
+            zero_ns = time.host_ns(self._hosts[flow.client], 0.0)
+            rows += interval_rows(report, zero_ns, part=str(flow.flow), node=flow.client)
         return Outcome(
             parts=parts,
             judge=lambda t_end_s: self._judged(reports, t_end_s, time),
@@ -105,11 +108,6 @@ class FlowSession:
             name = f"{flow}: " if len(reports) > 1 else ""
             found += [Reason(r.code, f"{name}{r.detail}") for r in reasons]
         return found
-
-    def _interval_rows(self, reported: _Reported, time: HostTime) -> list[dict[str, Any]]:
-        flow, report = reported
-        zero_ns = time.host_ns(self._hosts[flow.client], 0.0)
-        return list(interval_rows(report, zero_ns, part=str(flow.flow), node=flow.client))
 
 
 def _events(reports: Sequence[_Reported], parts: Sequence[Part]) -> list[Event]:
