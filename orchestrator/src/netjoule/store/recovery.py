@@ -65,11 +65,9 @@ def finished_status(folder: Path) -> tuple[str, str] | None:
         return None
     load = lift.load_of(document)
     entry = contracts.loads().get(load, {})
-    if entry.get("document") is not None and not (folder / f"{load}.json").exists():
-        return None
-    if document["windows"]["idle_after"] is None:
-        return None
-    if not (folder / "intervals.csv").exists():
+    files_of_load = () if entry.get("document") is None else (f"{load}.json",)
+    there = all((folder / name).exists() for name in ("intervals.csv", *files_of_load))
+    if not there or document["windows"]["idle_after"] is None:
         return None
     if document["status"] == "done":
         return ("valid", "")

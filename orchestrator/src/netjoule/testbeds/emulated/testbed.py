@@ -78,18 +78,11 @@ async def open_emulated(campaign: Campaign, session: Session, _load: Load) -> As
 
 @dataclass(frozen=True)
 class _Pipeline:
-    """The two processes behind one emulated meter."""
+    """An emulated meter whose instrument is up; `model`: of its device, None when nothing is told."""
 
     meter: Meter
-    device: LocalProcess
-    instrument: LocalProcess
     resource: str
     model: dict[str, Any] | None
-
-    @property
-    def form(self) -> str | None:
-        """Form of the device model; None when its program did not tell."""
-        return str(self.model["form"]) if self.model else None
 
 
 class EmulatedTestbed(Testbed):
@@ -172,7 +165,10 @@ class EmulatedTestbed(Testbed):
     async def start_meters(self) -> None:
         """Start the logger, with the meters as campaign.json now has them, and the topology's faults."""
         self.topology = self.campaign.topology
-        await self._start_logger()
+        config = self._write_meter_config()
+        argv = [programs.find("netjoule-meters"), "log", "--config", str(config)]
+        argv += ["--out", str(self.campaign.path), f"--origin-ns={self.session.origin_ns}"]
+        await self.log_with(await self._start(*argv))
         faults = [asyncio.ensure_future(self._inject(p.meter)) for p in self._pipelines if p.meter.faults]
         self.stack.push_async_callback(cancelled, faults)
 
@@ -215,7 +211,7 @@ class EmulatedTestbed(Testbed):
         ready = await instrument.expect("ready", READY_TIMEOUT_S)
         self.watch(device, "device_stopped")
         self.watch(instrument, "meter_stopped")
-        return _Pipeline(meter, device, instrument, str(ready["resource"]), await self._device_model(meter))
+        return _Pipeline(meter, str(ready["resource"]), await self._device_model(meter))
 
     def _device_arguments(self, meter: Meter) -> list[str]:
         assert meter.device_model is not None
@@ -259,17 +255,11 @@ class EmulatedTestbed(Testbed):
     def _write_meter_config(self) -> Path:
         """The configuration that the logger and a ranging pass read."""
         resources = {p.meter.meter_id: p.resource for p in self._pipelines}
-        forms = {p.meter.meter_id: p.form for p in self._pipelines}
+        forms = {p.meter.meter_id: str(p.model["form"]) if p.model else None for p in self._pipelines}
         config = self.folder / "meters.json"
         document = secrets.into_environment(meter_config(self.topology, resources, forms), os.environ)
         config.write_text(json.dumps(document), encoding="utf-8")
         return config
-
-    async def _start_logger(self) -> None:
-        config = self._write_meter_config()
-        argv = [programs.find("netjoule-meters"), "log", "--config", str(config)]
-        argv += ["--out", str(self.campaign.path), f"--origin-ns={self.session.origin_ns}"]
-        await self.log_with(await self._start(*argv))
 
     async def _start(
         self, *argv: str, stdin_fd: int | None = None, stdout_fd: int | None = None

@@ -185,18 +185,15 @@ def _fetch(place: Path, say: Callable[[str], None]) -> Kernel:
 
 def _download(package: str, folder: Path, say: Callable[[str], None]) -> Path:
     """``apt-get download`` with patience: mirrors are slow, lists get stale."""
-    command = [tool("apt-get", "apt"), "-q", "-o", "Acquire::Retries=3", "download", package]
+    apt = [tool("apt-get", "apt"), "-q"]
+    command = [*apt, "-o", "Acquire::Retries=3", "download", package]
     problem = ""
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(5 * attempt)
             say(f"guest: trying again ({problem})")
             if os.geteuid() == 0:
-                _run(
-                    [tool("apt-get", "apt"), "-q", "-o", "DPkg::Lock::Timeout=600", "update"],
-                    folder,
-                    _DOWNLOAD_S,
-                )
+                _run([*apt, "-o", "DPkg::Lock::Timeout=600", "update"], folder, _DOWNLOAD_S)
         answer = _run(command, folder, _DOWNLOAD_S)
         archives = sorted(folder.glob("*.deb"))
         if answer.returncode == 0 and archives:

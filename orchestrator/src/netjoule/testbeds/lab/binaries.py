@@ -101,10 +101,10 @@ async def provide(host: SshHost, version: str) -> str:
         RunFailed: when its version is another one.
     """
     build = build_for(host.machine, programs.checkout())
-    words = "its own, as there is none here for its architecture"
+    which = "its own, as there is none here for its architecture"
     place = INSTALLED
     if build is not None:
-        words = build.words
+        which = build.words
         data = build.path.read_bytes()
         said = await host.ask(["sha256sum", INSTALLED])
         installed = said.status == 0 and said.out.split()[0].lstrip("\\") == hashlib.sha256(data).hexdigest()
@@ -113,8 +113,9 @@ async def provide(host: SshHost, version: str) -> str:
     host.programs[PROGRAM] = place
     said = await host.ask([place, "--version"])
     if said.status:
+        words = (said.err or said.out).strip().splitlines() or ["without an error message"]
         raise HostLacks(
-            f"{place} does not run on this {host.machine} host ({_words(said.err or said.out)})",
+            f"{place} does not run on this {host.machine} host ({words[-1]})",
             where=f"host {host.name}",
             next_step=f"build dist/{host.machine}/{PROGRAM} with 'make dist'",
         )
@@ -125,8 +126,4 @@ async def provide(host: SshHost, version: str) -> str:
             where=f"host {host.name}",
             next_step=f"build dist/{host.machine}/{PROGRAM} with 'make dist', then 'netjoule provision'",
         )
-    return f"{found} at {place} ({words})"
-
-
-def _words(said: str) -> str:
-    return said.strip().splitlines()[-1] if said.strip() else "without an error message"
+    return f"{found} at {place} ({which})"
