@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated HM8115-2: what its file cannot declare."""
+"""The emulated HM8115-2."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Bench:
         return [parse_measurement(line).value.number for line in self.lines()]
 
 
-def test_what_the_file_declares():
+def test_commands_and_their_answers():
     bench = Bench(set_up=False)
     assert bench.ask("*idn?") == ["HAMEG HM8115-2"]
     assert bench.ask("VERSION?") == ["version 2.01"]
@@ -76,6 +76,19 @@ def test_what_the_file_declares():
     for command, function in (("VAR", "VAR"), ("VAMP", "VA"), ("PFAC", "PF"), ("WATT", "WATT")):
         assert bench.ask(command) == []
         assert bench.ask("STATUS?")[0].startswith(function + " U3")
+
+
+def test_bytes_may_come_in_pieces_and_too_many_are_lost():
+    bench = Bench(set_up=False)
+    for piece in (b"*I", b"DN?"):
+        bench.instrument.receive(piece)
+        bench.run(0.1)
+        assert bench.lines() == []
+    assert bench.ask("") == ["HAMEG HM8115-2"]
+    bench.instrument.receive(b"x" * 1000)
+    bench.run(0.1)
+    assert bench.ask("") == [] and len(bench.instrument._unfinished) == 0
+    assert bench.ask("*IDN?") == ["HAMEG HM8115-2"]
 
 
 def test_continuous_output_is_one_line_per_cycle_until_it_is_ended():
@@ -235,7 +248,7 @@ def test_no_bytes_from_a_client_upset_it(pieces):
         bench.run(0.05)
     bench.instrument.receive(b"\x11\r")
     bench.run(1.0)
-    assert bench.ask("*IDN?")[-1:] == ["HAMEG HM8115-2"] or bench.instrument._dialogue.values["continuous"]
+    assert bench.ask("*IDN?")[-1:] == ["HAMEG HM8115-2"] or bench.instrument._values["continuous"]
 
 
 @pytest.mark.parametrize("seed", range(30))

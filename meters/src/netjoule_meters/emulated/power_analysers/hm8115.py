@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated Hameg HM8115-2: what ``hm8115.yaml`` cannot declare. Sans-IO.
+"""An emulated Hameg HM8115-2. Sans-IO.
 
-Bytes and power go in, bytes come out, the time is an argument. From the manual (p. 18): answers with values
-wait for the end of the measuring cycle. Seen on the IeS ISW8001, which seems to be the same design: a cycle
-of 0.47 s, bytes one at a time, XON and XOFF inside the data, a relay that costs a cycle and leaves a spike
-of 180 A, every 500th value a little low and late. A stream of power that is late leaves a value out.
+Bytes and power go in, bytes come out, the time is an argument. From the manual (p. 18): the commands and
+their answers; those with values wait for the end of the measuring cycle. Seen on the IeS ISW8001, which
+seems to be the same design: CR at the end of answers and none to what is not understood, a cycle of 0.47 s,
+bytes one at a time, XON and XOFF inside the data, a relay that costs a cycle and leaves a spike of 180 A,
+every 500th value a little low and late. A stream of power that is late leaves a value out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from random import Random
 from typing import Any
 
 from netjoule_meters.adapters.power_analysers.hm8115 import CYCLE_S
 from netjoule_meters.adapters.power_analysers.hm8115_messages import CURRENT_RANGES_A, VOLTAGE_RANGES_V
-from netjoule_meters.emulated.declared_dialogue import DeclaredDialogue, load_declaration
 from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.metering import Metering, soonest
 from netjoule_meters.emulated.ports.serial_line import XOFF, XON, SerialLine
@@ -36,8 +35,26 @@ BAUD_RATES = (1200, 9600)
 DIP_EVERY, DIP_RATIO, DIP_LATE_S = 500, 0.99, 0.2
 _LOWER_AT = 0.9
 """The automatic choice takes a lower range when the value is below this part of it."""
-_RANGES = ("voltage_range", "current_range")
 _OVERFLOW_CYCLES = 3
+_INPUT_BYTES = 256
+_ANSWERS = {
+    "*IDN?": "HAMEG HM8115-2",
+    "VERSION?": "version 2.01",
+    "STATUS?": "{function} U{voltage_range} I{current_range}",
+}
+_SETTINGS: Mapping[str, tuple[str, Any]] = {
+    "MA0": ("continuous", False),
+    "MA1": ("continuous", True),
+    "WATT": ("function", "WATT"),
+    "VAR": ("function", "VAR"),
+    "VAMP": ("function", "VA"),
+    "PFAC": ("function", "PF"),
+    "AUTO:U": ("voltage_auto", True),
+    "AUTO:I": ("current_auto", True),
+    **{f"SET:U{number}": ("voltage_range", number) for number in VOLTAGE_RANGES_V},
+    **{f"SET:I{number}": ("current_range", number) for number in CURRENT_RANGES_A},
+}
+"""What a command sets. Those that lock the front panel or beep (FAV0, BEEP1 ...) show nothing on the line."""
 
 
 class EmulatedHM8115(Metering):
@@ -63,11 +80,9 @@ class EmulatedHM8115(Metering):
         self._relay_cycles = 0
         self._spike_due = False
         self._overflow_cycles = 0
-        self._dialogue = DeclaredDialogue(
-            load_declaration(Path(__file__).with_name("hm8115.yaml"), "HM8115-2"),
-            {"value": lambda: self._ask(self._with_values), "status_and_value": lambda: self._ask(False)},
-            self._property_changed,
-        )
+        self._unfinished = b""
+        self._values: dict[str, Any] = {"function": "WATT", "voltage_range": 3, "current_range": 3}
+        self._values |= {"voltage_auto": True, "current_auto": True, "continuous": False}
 
     # -- the outside -----------------------------------------------------------------------------------
 
@@ -78,7 +93,7 @@ class EmulatedHM8115(Metering):
     def step(self, now_s: float) -> bytes:
         """Do commands, end measuring cycles that are over, return bytes that have left by now."""
         if self._input:
-            answers = self._dialogue.receive(self._input)
+            answers = self._answers(self._input)
             self._input = b""
             # It holds its client up while it works, whether it answers or not.
             self._line.put(bytes((XOFF,)) + answers + bytes((XON,)), now_s)
@@ -100,6 +115,30 @@ class EmulatedHM8115(Metering):
             return False
         return True
 
+    # -- commands --------------------------------------------------------------------------------------
+
+    def _answers(self, data: bytes) -> bytes:
+        *lines, unfinished = (self._unfinished + data).split(b"\r")
+        self._unfinished = unfinished[-_INPUT_BYTES:]
+        answers = [self._do(line.decode("latin-1").strip("\n \0").upper()) for line in lines]
+        return b"".join(answer.encode("ascii") + b"\r" for answer in answers if answer)
+
+    def _do(self, command: str) -> str:
+        """The answer to one line, empty for none; values are answered when the measuring cycle ends."""
+        if command in ("VAL?", "VAS?"):
+            self._asked.append(command == "VAL?" and self._with_values)
+        elif command in _SETTINGS:
+            self._set(*_SETTINGS[command])
+        return _ANSWERS.get(command, "").format(**self._values)
+
+    def _set(self, name: str, value: Any) -> None:
+        """A range that is set stays; another one makes the relays click."""
+        old, self._values[name] = self._values[name], value
+        if name in ("voltage_range", "current_range"):
+            self._values[name.replace("_range", "_auto")] = False
+            if value != old:
+                self._click()
+
     # -- measuring -------------------------------------------------------------------------------------
 
     def _end_cycle(self, mean_w: float | None, now_s: float) -> None:
@@ -116,13 +155,13 @@ class EmulatedHM8115(Metering):
         shown = self._spoilt(shown)
         not_before_s = now_s + DIP_LATE_S if dips else now_s
         forms, self._asked = self._asked, []
-        if self._dialogue.values["continuous"]:
+        if self._values["continuous"]:
             forms = [self._with_values]
         for with_values in forms:
             self._send(line(shown, how, with_values=with_values), now_s, not_before_s)
 
     def _how(self) -> MeasurementSetup:
-        values = self._dialogue.values
+        values = self._values
         return MeasurementSetup(values["voltage_range"], values["current_range"], values["function"])
 
     def _spoilt(self, shown: DisplayedValues) -> DisplayedValues:
@@ -139,27 +178,16 @@ class EmulatedHM8115(Metering):
         data = text.encode("ascii")
         at = self._random.randrange(1, len(data) - 4)
         mixed = data[:at] + bytes((XOFF,)) + data[at : at + 3] + bytes((XON,)) + data[at + 3 :]
-        self._line.put(mixed + self._dialogue.declaration.ends[1], now_s, not_before_s)
-
-    def _ask(self, with_values: bool) -> None:
-        """Remember a question for the end of the measuring cycle."""
-        self._asked.append(with_values)
+        self._line.put(mixed + b"\r", now_s, not_before_s)
 
     # -- ranges ----------------------------------------------------------------------------------------
-
-    def _property_changed(self, name: str, old: Any, new: Any) -> None:
-        """A range that is set stays; another one makes the relays click."""
-        if name in _RANGES:
-            self._dialogue.values[name.replace("_range", "_auto")] = False
-            if new != old:
-                self._click()
 
     def _click(self) -> None:
         self._relay_cycles, self._spike_due = 1, True
 
     def _range_automatically(self, mean_w: float) -> None:
         """One step towards the least range that holds the value, for each of both."""
-        values = self._dialogue.values
+        values = self._values
         for name, ranges, value in (
             ("voltage", VOLTAGE_RANGES_V, self._supply.voltage_v),
             ("current", CURRENT_RANGES_A, self._supply.current_a(mean_w)),
