@@ -11,7 +11,7 @@ from typing import Any
 from netjoule_meters.emulated.instrument_loop import Instrument
 from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.socket_variants import ISOCKETS, ONE_PAGE, SOCKETS, Variant
-from netjoule_meters.errors import UsageError
+from netjoule_meters.errors import MeterUnavailable, UsageError
 
 _SHORTEST_UPDATE_S, _LONGEST_UPDATE_S = 0.01, 86_400.0
 
@@ -156,6 +156,7 @@ def make_instrument(name: str, options: EmulationOptions) -> Instrument:
 
     Raises:
         UsageError: for options that it does not have.
+        MeterUnavailable: when a library that it needs is not installed.
     """
     model = emulated_model(name)
     if options.variant and options.variant not in model.variants:
@@ -171,4 +172,9 @@ def make_instrument(name: str, options: EmulationOptions) -> Instrument:
     make: Callable[[EmulationOptions], Instrument] = getattr(
         importlib.import_module(f"netjoule_meters.emulated.{module}"), function
     )
-    return make(options)
+    try:
+        return make(options)
+    except ImportError as error:
+        raise MeterUnavailable(
+            f"an emulated {name} needs {error.name}: pip install './meters[network]'"
+        ) from error

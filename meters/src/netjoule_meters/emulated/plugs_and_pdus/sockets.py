@@ -19,7 +19,6 @@ from netjoule_meters.emulated.plugs_and_pdus.http import HttpServer, Login, Page
 from netjoule_meters.emulated.plugs_and_pdus.kasa import KasaPlug
 from netjoule_meters.emulated.plugs_and_pdus.measurement import SocketMeasurement
 from netjoule_meters.emulated.plugs_and_pdus.modbus import ModbusServer
-from netjoule_meters.emulated.plugs_and_pdus.snmp import SnmpAgent
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions
 
@@ -82,6 +81,8 @@ class EmulatedSocket:
             return ("modbus_exception",), ModbusServer(lambda: words(self._measuring.shown))
         if variant == "tcp_text":
             return ("babble",), Console(lambda: device_answers.own_line(self._measuring.shown))
+        from netjoule_meters.emulated.plugs_and_pdus.snmp import SnmpAgent
+
         objects, community = _OBJECTS[variant], str(extra.get("community", "public"))
         return ("snmp_error",), SnmpAgent(lambda: objects(self._measuring.shown), community)
 
