@@ -11,7 +11,7 @@ import pytest
 from golden_sentences import same_sentence
 
 from netjoule_radio.link_state import access_point_differences, client_differences, streams_announced
-from netjoule_radio.plan import access_point_plan, client_plan
+from netjoule_radio.plan import plan_of
 from netjoule_radio.remedies import remedies
 
 DATA = Path(__file__).parent / "data"
@@ -40,9 +40,7 @@ def access_point(name: str, wifi: dict[str, Any], **replaced: str) -> list[str]:
         "iw_dev_info": recorded(name, "iw_dev_ap.txt"),
         "iw_reg": recorded(name, "iw_reg.txt"),
     } | replaced
-    plan = access_point_plan(
-        wifi, (DATA / "iw_phy_hwsim_us.txt").read_text(), recorded(name, "iw_dev_ap.txt")
-    )
+    plan = plan_of("AP", wifi, (DATA / "iw_phy_hwsim_us.txt").read_text(), recorded(name, "iw_dev_ap.txt"))
     assert plan.problems == []
     return access_point_differences(asdict(plan), wifi, **texts)
 
@@ -54,7 +52,9 @@ def client(name: str, wifi: dict[str, Any], **replaced: str) -> list[str]:
         "iw_power_save": recorded(name, "iw_power_save.txt"),
         "iw_reg": recorded(name, "iw_reg.txt"),
     } | replaced
-    plan = client_plan(wifi, (DATA / "iw_phy_hwsim_us.txt").read_text(), recorded(name, "iw_dev_client.txt"))
+    plan = plan_of(
+        "managed", wifi, (DATA / "iw_phy_hwsim_us.txt").read_text(), recorded(name, "iw_dev_client.txt")
+    )
     assert plan.problems == []
     return client_differences(asdict(plan), wifi, **texts)
 
@@ -128,7 +128,7 @@ def of_two_antennas(used: int) -> str:
 )
 def test_client_with_too_few_streams(used: int, rates: Any, differences: int) -> None:
     wifi = HT40 | {"rates": rates}
-    plan = client_plan(wifi, of_two_antennas(used), recorded("ht40", "iw_dev_client.txt"))
+    plan = plan_of("managed", wifi, of_two_antennas(used), recorded("ht40", "iw_dev_client.txt"))
     assert plan.problems == []
     texts = [
         recorded("ht40", f"{name}.txt") for name in ("wpa_status", "iw_dev_client", "iw_power_save", "iw_reg")
@@ -140,7 +140,7 @@ def test_client_with_too_few_streams(used: int, rates: Any, differences: int) ->
 
 def test_a_client_that_lacks_a_wanted_stream_is_refused_by_its_plan() -> None:
     wifi = HT40 | {"rates": {"streams": 2}}
-    plan = client_plan(wifi, of_two_antennas(1), recorded("ht40", "iw_dev_client.txt"))
+    plan = plan_of("managed", wifi, of_two_antennas(1), recorded("ht40", "iw_dev_client.txt"))
     (only,) = plan.problems
     same_sentence(only)
 

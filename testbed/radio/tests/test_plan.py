@@ -11,7 +11,7 @@ from golden_sentences import same_sentence
 
 from netjoule_radio.hostapd_caps import ht_capab, vht_capab
 from netjoule_radio.iw_phy import BandCapabilities, parse_iw_phy
-from netjoule_radio.plan import RadioPlan, access_point_plan, client_plan
+from netjoule_radio.plan import RadioPlan, plan_of
 
 DATA = Path(__file__).parent / "data"
 HWSIM, WORLD, ATH9K = (
@@ -33,7 +33,7 @@ VHT80 = HT40 | {"mode": "11ac", "width_mhz": 80, "security": "sae"}
 
 
 def planned(changes: dict[str, Any], phy: str = HWSIM, base: dict[str, Any] = HT40) -> RadioPlan:
-    return access_point_plan(base | changes, phy, WLAN0)
+    return plan_of("AP", base | changes, phy, WLAN0)
 
 
 def test_ht40() -> None:
@@ -99,7 +99,7 @@ def test_rate_masks(base: dict[str, Any], rates: Any, words: list[str]) -> None:
     plan = planned({"rates": rates}, base=base)
     assert plan.problems == []
     assert plan.bitrate_words == words
-    assert client_plan(base | {"rates": rates}, HWSIM, WLAN0).bitrate_words == words
+    assert plan_of("managed", base | {"rates": rates}, HWSIM, WLAN0).bitrate_words == words
 
 
 # changes, radio, base; the sentence says what is wrong and what to do
@@ -154,17 +154,17 @@ def test_problem_names_its_remedy(changes: dict[str, Any], phy: str, base: dict[
 
 
 def test_missing_interface_and_missing_keys() -> None:
-    same_sentence(access_point_plan(HT40, HWSIM, "").problems[0])
-    same_sentence(access_point_plan({"ssid": "x"}, HWSIM, WLAN0).problems[0])
+    same_sentence(plan_of("AP", HT40, HWSIM, "").problems[0])
+    same_sentence(plan_of("AP", {"ssid": "x"}, HWSIM, WLAN0).problems[0])
 
 
 def test_radio_is_that_of_the_interface() -> None:
-    assert access_point_plan(HT40, HWSIM, WLAN0.replace("wiphy 0", "wiphy 1")).radio == "phy1"
+    assert plan_of("AP", HT40, HWSIM, WLAN0.replace("wiphy 0", "wiphy 1")).radio == "phy1"
     assert [r.name for r in parse_iw_phy(HWSIM)] == ["phy1", "phy0"]
 
 
 def test_client_listens_where_an_access_point_may_not_start() -> None:
-    assert client_plan(HT40, WORLD, WLAN0).problems == []
+    assert plan_of("managed", HT40, WORLD, WLAN0).problems == []
 
 
 def test_radar_channel_when_asked_for_though_it_is_no_ir_before_the_check() -> None:

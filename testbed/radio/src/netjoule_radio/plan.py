@@ -57,27 +57,21 @@ class RadioPlan:
     scan_frequencies_mhz: list[int] = field(default_factory=list)
 
 
-def access_point_plan(wifi: Mapping[str, Any], iw_phy: str, iw_dev_info: str) -> RadioPlan:
-    """Plan of an access point. iw_phy: text of `iw phy`; iw_dev_info: of `iw dev X info` of its interface."""
-    return _plan(wifi, iw_phy, iw_dev_info, role="AP")
-
-
-def client_plan(wifi: Mapping[str, Any], iw_phy: str, iw_dev_info: str) -> RadioPlan:
-    """Plan of a client; arguments as for `access_point_plan`."""
-    return _plan(wifi, iw_phy, iw_dev_info, role="managed")
-
-
 def access_point_plan_dict(wifi: Mapping[str, Any], iw_phy: str, iw_dev_info: str) -> dict[str, Any]:
-    """`access_point_plan` as plain data, for templates."""
-    return asdict(access_point_plan(wifi, iw_phy, iw_dev_info))
+    """`plan_of` an access point as plain data, for templates."""
+    return asdict(plan_of("AP", wifi, iw_phy, iw_dev_info))
 
 
 def client_plan_dict(wifi: Mapping[str, Any], iw_phy: str, iw_dev_info: str) -> dict[str, Any]:
-    """`client_plan` as plain data, for templates."""
-    return asdict(client_plan(wifi, iw_phy, iw_dev_info))
+    """`plan_of` a client as plain data, for templates."""
+    return asdict(plan_of("managed", wifi, iw_phy, iw_dev_info))
 
 
-def _plan(wifi: Mapping[str, Any], iw_phy: str, iw_dev_info: str, *, role: str) -> RadioPlan:
+def plan_of(role: str, wifi: Mapping[str, Any], iw_phy: str, iw_dev_info: str) -> RadioPlan:
+    """Plan of an access point (role AP) or a client (managed).
+
+    iw_phy: text of `iw phy`; iw_dev_info: of `iw dev X info` of its interface.
+    """
     settings, problems = read_settings(wifi)
     radio, missing = _radio_of(iw_phy, iw_dev_info)
     if settings is None or radio is None or problems:

@@ -9,11 +9,10 @@ between two updates is lost. It measures DC between a supply and a device, not a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from netjoule_meters.adapters.base import Meter, Semantics
-from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, GarbageReply, SettingRefused
 from netjoule_meters.passport import Accuracy, Identification, MeasuringRange
 from netjoule_meters.reading import Flag, Reading
@@ -48,16 +47,7 @@ class JoulescopeMeter(Meter):
         Setting("lag_s", "Lag, when it is known.", 0.0),
     )
 
-    def __init__(
-        self,
-        transport: Joulescope,
-        settings: Mapping[str, Any],
-        *,
-        clock: Clock,
-        notify: Callable[[str], None] | None = None,
-    ) -> None:
-        super().__init__(transport, settings, clock=clock, notify=notify)
-        self._transport: Joulescope = transport
+    _transport: Joulescope
 
     @property
     def measuring_range(self) -> MeasuringRange:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from netjoule_meters.errors import GarbageReply
@@ -33,21 +32,7 @@ class Gap(Enum):
     NO_DATA = "no_data"
 
 
-@dataclass(frozen=True, slots=True)
-class Elapsed:
-    """Integration time."""
-
-    hours: int
-    minutes: int
-    seconds: int
-
-    @property
-    def seconds_in_all(self) -> int:
-        """Integration time, s."""
-        return 3600 * self.hours + 60 * self.minutes + self.seconds
-
-
-Value = float | Gap | Elapsed
+Value = float | Gap
 
 
 def parse_value(field: str) -> float | Gap:
@@ -70,7 +55,7 @@ def parse_value(field: str) -> float | Gap:
 
 
 def parse_values(reply: str, items: Sequence[str]) -> dict[str, Value]:
-    """The answer to ``MEASURE:NORMAL:VALUE?`` for the items that are switched on, by item.
+    """The answer to ``MEASURE:NORMAL:VALUE?`` for the items that are switched on, by item; TIME in s.
 
     Raises:
         GarbageReply: when the number of fields is not what the items need.
@@ -93,6 +78,7 @@ def parse_values(reply: str, items: Sequence[str]) -> dict[str, Value]:
 
 
 def _parse_elapsed(fields: Sequence[str]) -> Value:
+    """Integration time, s."""
     first = fields[0].strip()
     if "E" in first.upper():  # no integration yet: NO_DATA in each field
         return parse_value(first)
@@ -101,4 +87,4 @@ def _parse_elapsed(fields: Sequence[str]) -> Value:
     hours, minutes, seconds = (int(field) for field in fields)
     if minutes > 59 or seconds > 59:
         raise GarbageReply(f"{','.join(fields)!r} is not a time h,m,s")
-    return Elapsed(hours, minutes, seconds)
+    return float(3600 * hours + 60 * minutes + seconds)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from netjoule_meters.adapters.dialogue_meter import Command
-from netjoule_meters.adapters.power_analysers.nr_values import Elapsed, Value, parse_values
+from netjoule_meters.adapters.power_analysers.nr_values import Value, parse_values
 from netjoule_meters.adapters.power_analysers.wt210_accuracy import Conditions, power_accuracy
 from netjoule_meters.adapters.power_analysers.yokogawa import EVENT_FILTERS, WT_SETTINGS, Yokogawa
 from netjoule_meters.passport import Accuracy, Identification
@@ -89,8 +89,4 @@ class WT210(Yokogawa):
         self._items = (*_ITEMS, *_ENERGY_ITEMS)
 
     def _parse(self, reply: str) -> dict[str, Value]:
-        values = parse_values(reply, self._items)
-        elapsed = values.get("TIME")
-        if isinstance(elapsed, Elapsed):
-            values["TIME"] = float(elapsed.seconds_in_all)
-        return values
+        return parse_values(reply, self._items)

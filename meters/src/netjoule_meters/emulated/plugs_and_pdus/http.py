@@ -11,17 +11,12 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from email.parser import BytesParser
+from http import HTTPStatus
 
 # A line with HTTP/1 in it is no header but the beginning of the next request, after a client that went away.
 _REQUEST = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.[01]\r\n((?:(?![^\r\n]*HTTP/1\.)[^\r\n]+\r\n)*)\r\n")
 _LARGEST_REQUEST = 16384
-_WORDS = {
-    200: "OK",
-    401: "Unauthorized",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    500: "Server Error",
-}
 _REALM = "emulated"
 
 
@@ -82,7 +77,8 @@ class HttpServer:
         while (request := _REQUEST.search(self._received)) is not None:
             self._received = self._received[request.end() :]
             method, target = request[1].decode("ascii"), request[2].decode("ascii", "replace")
-            output += self._response(method, target, _header(request[3], b"authorization"))
+            headers = BytesParser().parsebytes(request[3], headersonly=True)
+            output += self._response(method, target, headers.get("authorization", ""))
         return output
 
     def _response(self, method: str, target: str, authorisation: str) -> bytes:
@@ -93,18 +89,10 @@ class HttpServer:
         elif method == "GET":
             page = self._pages(target) or Page(b"not found", 404, "text/plain")
         head = (
-            f"HTTP/1.1 {page.status} {_WORDS[page.status]}\r\nContent-Type: {page.kind}\r\n"
+            f"HTTP/1.1 {page.status} {HTTPStatus(page.status).phrase}\r\nContent-Type: {page.kind}\r\n"
             f"Content-Length: {len(page.body)}\r\n{extra}Connection: close\r\n\r\n"
         )
         return head.encode("ascii") + page.body
-
-
-def _header(lines: bytes, name: bytes) -> str:
-    for line in lines.split(b"\r\n"):
-        key, _, value = line.partition(b":")
-        if key.strip().lower() == name:
-            return value.strip().decode("ascii", "replace")
-    return ""
 
 
 def _sha256(text: str) -> str:
