@@ -20,8 +20,13 @@ class Quantity:
         return true * (1 + self.gain) + self.offset * range_value
 
 
-def drawn(seed: int, limits: Sequence[tuple[float, float]]) -> tuple[Quantity, ...]:
-    """A new instrument for each seed: one `Quantity` per (reading ratio, range ratio) of ``limits``."""
+def drawn(seed: int | None, limits: Sequence[tuple[float, float]]) -> tuple[Quantity, ...]:
+    """A new instrument for each seed: one `Quantity` per (reading ratio, range ratio) of ``limits``.
+
+    Without errors for None.
+    """
+    if seed is None:
+        return (Quantity(),) * len(limits)
     draw = random.Random(seed)  # noqa: S311 - a seeded model, no secret
     return tuple(
         Quantity(draw.uniform(-reading, reading), draw.uniform(-of_range, of_range))

@@ -24,7 +24,6 @@ class Tracking:
         offset_s: the host's wall clock minus NTP time.
         greatest_error_s: bound on the error of NTP time there: root dispersion plus half the root delay.
         drift_ppm: residual frequency, after correction.
-        skew_ppm: bound on its error.
         synchronised: whether it follows a source.
     """
 
@@ -32,7 +31,6 @@ class Tracking:
     offset_s: float
     greatest_error_s: float
     drift_ppm: float
-    skew_ppm: float
     synchronised: bool
 
 
@@ -74,7 +72,6 @@ def parse_tracking(text: str, host: str) -> Tracking:
             offset_s=sign * float(words[0]),
             greatest_error_s=error_s,
             drift_ppm=_first(fields["Residual freq"]),
-            skew_ppm=_first(fields["Skew"]),
             synchronised=fields["Leap status"] != "Not synchronised",
         )
     except (KeyError, IndexError, ValueError) as error:

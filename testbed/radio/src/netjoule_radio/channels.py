@@ -59,15 +59,8 @@ def block(channel: int, width_mhz: int) -> tuple[int, ...]:
         raise ChannelError(
             f"channel {channel} (2.4 GHz) has no {width_mhz} MHz; use 20 or 40 MHz on channels 1-13"
         )
-    for first, last in _BLOCKS_5_GHZ:
-        size = width_mhz // 20
-        start = first + (channel - first) // (4 * size) * 4 * size
-        if (
-            width_mhz in (40, 80, 160)
-            and first <= start <= channel <= last
-            and start + 4 * (size - 1) <= last
-        ):
-            return tuple(range(start, start + 4 * size, 4))
+    if found := _block_5_ghz(channel, width_mhz):
+        return found
     raise ChannelError(
         f"channel {channel} has no {width_mhz} MHz block; at {width_mhz} MHz use one of "
         f"{_listed(channels_with(width_mhz)) or 'the widths 20, 40, 80, 160 MHz'}"
@@ -76,17 +69,19 @@ def block(channel: int, width_mhz: int) -> tuple[int, ...]:
 
 def channels_with(width_mhz: int) -> tuple[int, ...]:
     """The 5 GHz channels that can be primary of a block of this width."""
+    return tuple(channel for channel in CHANNELS_5_GHZ if _block_5_ghz(channel, width_mhz))
+
+
+def _block_5_ghz(channel: int, width_mhz: int) -> tuple[int, ...]:
+    """As `block`, empty where there is none."""
     if width_mhz == 20:
-        return CHANNELS_5_GHZ
-    if width_mhz not in (40, 80, 160):
-        return ()
+        return (channel,)
     span = width_mhz // 5  # channel numbers a block takes
-    return tuple(
-        channel
-        for first, last in _BLOCKS_5_GHZ
-        for channel in range(first, last + 1, 4)
-        if first + (channel - first) // span * span + span - 4 <= last
-    )
+    for first, last in _BLOCKS_5_GHZ if width_mhz in (40, 80, 160) else ():
+        start = first + (channel - first) // span * span
+        if first <= channel <= last and start + span - 4 <= last:
+            return tuple(range(start, start + span, 4))
+    return ()
 
 
 def secondary(channel: int, width_mhz: int) -> int:

@@ -15,31 +15,22 @@ from netjoule_radio.channels import Band
 
 
 class Ht(IntFlag):
-    """Single bits of the HT Capability Information field."""
+    """Single bits of the HT Capability Information field that are asked for."""
 
     LDPC = 1 << 0
     WIDTH_40 = 1 << 1
-    GREENFIELD = 1 << 4
     SHORT_GI_20 = 1 << 5
     SHORT_GI_40 = 1 << 6
-    TX_STBC = 1 << 7
-    DELAYED_BA = 1 << 10
     MAX_AMSDU_7935 = 1 << 11
     DSSS_CCK_40 = 1 << 12
-    INTOLERANT_40 = 1 << 14
 
 
 class Vht(IntFlag):
-    """Bits of the VHT Capabilities Information field; without fields of several bits."""
+    """Bits of the VHT Capabilities Information field that are asked for; without fields of several bits."""
 
     RX_LDPC = 1 << 4
     SHORT_GI_80 = 1 << 5
     SHORT_GI_160 = 1 << 6
-    TX_STBC = 1 << 7
-    SU_BEAMFORMER = 1 << 11
-    SU_BEAMFORMEE = 1 << 12
-    MU_BEAMFORMER = 1 << 19
-    MU_BEAMFORMEE = 1 << 20
 
 
 @dataclass(frozen=True)

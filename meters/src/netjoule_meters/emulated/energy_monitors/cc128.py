@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from netjoule_meters.emulated.instrument_errors import Quantity, drawn
+from netjoule_meters.emulated.instrument_errors import drawn
 from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.metering import Metering, soonest
 from netjoule_meters.emulated.ports.serial_line import SerialLine
@@ -78,7 +78,7 @@ class EmulatedCC128(Metering):
         self._options = options or Options()
         self._seed = seed
         self._random = Random(seed or 0)  # noqa: S311 - radio and pace, no secret
-        (self._errors,) = (Quantity(),) if seed is None else drawn(seed, [(GAIN_LIMIT, OFFSET_LIMIT_W)])
+        (self._errors,) = drawn(seed, [(GAIN_LIMIT, OFFSET_LIMIT_W)])
         self._line = SerialLine(BAUD_RATE)
         self._transmitters: list[_Transmitter] = []
         self._misses_asked = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from netjoule_meters.emulated.instrument_errors import Quantity, drawn
+from netjoule_meters.emulated.instrument_errors import drawn
 from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.metering import Metering
 from netjoule_meters.emulated.update_grid import UpdateGrid
@@ -41,8 +41,7 @@ class SocketMeasurement(Metering):
     """Power in, `DisplayedValues` out; times are campaign seconds."""
 
     def __init__(self, interval_s: float, supply: Supply, seed: int | None) -> None:
-        limits = (POWER_LIMITS, VOLTAGE_LIMITS)
-        self._power, self._voltage = (Quantity(), Quantity()) if seed is None else drawn(seed, limits)
+        self._power, self._voltage = drawn(seed, (POWER_LIMITS, VOLTAGE_LIMITS))
         super().__init__(supply)
         self._grid = UpdateGrid(interval_s, self._history)
         self._stuck_until_s = 0.0

@@ -40,8 +40,6 @@ class Errors:
     @classmethod
     def drawn(cls, seed: int | None) -> Errors:
         """A new instrument for each seed; without errors for None."""
-        if seed is None:
-            return cls()
         return cls(*drawn(seed, [(0.004, 5.0), (0.004, 5.0), (READING_RATIO, float(DIGITS))]))
 
 

@@ -12,12 +12,7 @@ from typing import Any
 from netjoule_meters.adapters.power_analysers.nr_values import ITEM_ORDER
 from netjoule_meters.adapters.power_analysers.wt210 import UPDATE_INTERVALS_S
 from netjoule_meters.emulated.power_analysers.wt210_measurement import Errors
-from netjoule_meters.emulated.power_analysers.yokogawa import (
-    EmulatedYokogawa,
-    checked_extra,
-    checked_interval_s,
-    one,
-)
+from netjoule_meters.emulated.power_analysers.yokogawa import EmulatedYokogawa, checked, one
 from netjoule_meters.emulated.registry import EmulationOptions
 from netjoule_meters.emulated.scpi import Entry, parse_boolean, parse_word
 
@@ -76,9 +71,4 @@ class EmulatedWT210(EmulatedYokogawa):
 
 def make(options: EmulationOptions) -> EmulatedWT210:
     """An emulated WT210; see `EmulatedModel`."""
-    return EmulatedWT210(
-        update_interval_s=checked_interval_s(options.update_interval_s, UPDATE_INTERVALS_S, "WT210"),
-        seed=options.seed,
-        supply=options.supply,
-        extra=checked_extra(options, "WT210"),
-    )
+    return EmulatedWT210(**checked(options, UPDATE_INTERVALS_S, "WT210"))

@@ -42,8 +42,6 @@ class Errors:
         cls, seed: int | None, reading_ratio: float = READING_RATIO, range_ratio: float = RANGE_RATIO
     ) -> Errors:
         """A new instrument for each seed within the ratios; without errors for None."""
-        if seed is None:
-            return cls()
         limits = [(reading_ratio, range_ratio)] * 3
         voltage, current, power, integrator = drawn(seed, [*limits, (INTEGRATOR_RATIO, 0.0)])
         return cls(voltage, current, power, integrator.gain)

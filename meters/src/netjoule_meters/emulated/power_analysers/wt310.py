@@ -19,12 +19,7 @@ from netjoule_meters.adapters.power_analysers.wt310 import UPDATE_INTERVALS_S
 from netjoule_meters.adapters.power_analysers.wt310_accuracy import power_accuracy
 from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.power_analysers.wt210_measurement import Errors
-from netjoule_meters.emulated.power_analysers.yokogawa import (
-    EmulatedYokogawa,
-    checked_extra,
-    checked_interval_s,
-    one,
-)
+from netjoule_meters.emulated.power_analysers.yokogawa import EmulatedYokogawa, checked, one
 from netjoule_meters.emulated.quantisation import nr3_significant
 from netjoule_meters.emulated.registry import EmulationOptions
 from netjoule_meters.emulated.scpi import Entry, ScpiError, parse_number, parse_word, pattern_nodes
@@ -194,10 +189,4 @@ def _drawn(model: str, seed: int | None, supply: Supply) -> Errors:
 def make(options: EmulationOptions) -> EmulatedWT310:
     """An emulated WT310 (variant "" or wt310) or WT310E (variant wt310e); see `EmulatedModel`."""
     model = (options.variant or "WT310").upper()
-    return EmulatedWT310(
-        model=model,
-        update_interval_s=checked_interval_s(options.update_interval_s, UPDATE_INTERVALS_S[model], model),
-        seed=options.seed,
-        supply=options.supply,
-        extra=checked_extra(options, model),
-    )
+    return EmulatedWT310(model=model, **checked(options, UPDATE_INTERVALS_S[model], model))

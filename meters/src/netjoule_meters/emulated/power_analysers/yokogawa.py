@@ -396,30 +396,26 @@ class EmulatedYokogawa(Metering, ABC):
         return self._switch_entry(pattern, "off", fixed=True)
 
 
-def checked_interval_s(wanted_s: float | None, intervals_s: tuple[float, ...], model: str) -> float:
-    """The update interval to begin with; 0.1 s when none is asked for.
+def checked(options: EmulationOptions, intervals_s: tuple[float, ...], model: str) -> dict[str, Any]:
+    """Arguments of a ``model`` that updates every so often; every 0.1 s where no interval is asked for.
 
     Raises:
-        UsageError: for one that the instrument does not have.
+        UsageError: for an interval or an option that there is not, or a number that it cannot be.
     """
-    interval_s = 0.1 if wanted_s is None else wanted_s
+    interval_s = 0.1 if options.update_interval_s is None else options.update_interval_s
     if interval_s not in intervals_s:
         raise UsageError(f"a {model} updates every {', '.join(f'{s:g}' for s in intervals_s)} s")
-    return interval_s
-
-
-def checked_extra(options: EmulationOptions, model: str) -> Extra:
-    """The further options.
-
-    Raises:
-        UsageError: for an option that there is not, or a number that it cannot be.
-    """
     known = {"range_change_updates": 0, "baud_rate": 1200}
     given = options.known_extra(model, known)
     for name, value in given.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < known[name]:
             raise UsageError(f"{name} is a whole number from {known[name]}, not {value}")
-    return Extra(**given)
+    return {
+        "update_interval_s": interval_s,
+        "seed": options.seed,
+        "supply": options.supply,
+        "extra": Extra(**given),
+    }
 
 
 def one(parameters: list[str]) -> str:
