@@ -75,7 +75,8 @@ def section(repo: Path, *, quick: bool, device_stream: bool = False) -> Section:
             again = analysed(folder)
         except NetjouleError as error:
             raise RuntimeError(str(error)) from error
-        found = compared(_table(folder / "tables" / "ea_summary.csv"), cells(design))
+        with (folder / "tables" / "ea_summary.csv").open(newline="", encoding="utf-8") as table:
+            found = compared(list(csv.DictReader(table)), cells(design))
         size_gb = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e9
     return judged(design, wrote_s, size_gb, first=first, again=again, found=found)
 
@@ -150,8 +151,3 @@ def judged(
             at_least(f"analysis {case}: share of intervals that hold the true E_A", found.covered, 0.8),
         ],
     )
-
-
-def _table(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))

@@ -8,6 +8,7 @@ takes, and how little each costs, is held against a bare loop (``alarms``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from netjoule_bench.generators.contest import Arms, Contest
@@ -83,12 +84,9 @@ def _name(window_us: int, *, gso: bool) -> str:
 
 
 def _ours(contest: Contest, flow: Flow) -> Arms:
-    def arm(window_us: int, *, gso: bool) -> Callable[[], Outcome]:
-        options = ["--pacing", "absolute", "--window-us", str(window_us), *(["--gso"] if gso else [])]
-        return lambda: contest.ours.run(flow, *options)
-
+    paced = partial(contest.ours.run, flow, "--pacing", "absolute", "--window-us")
     return {
-        _name(window_us, gso=gso): arm(window_us, gso=gso)
+        _name(window_us, gso=gso): partial(paced, str(window_us), *(["--gso"] if gso else []))
         for gso in (False, True)
         for window_us in (0, 50, 200)
     }

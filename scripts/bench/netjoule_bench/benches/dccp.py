@@ -173,6 +173,5 @@ def _against_udp(taken: Taken, values: Mapping[str, Callable[[Report], float]]) 
 
 _GOODPUT = _column("goodput Mb/s", _goodput_mbps, ",.0f")
 _LOSS = _column("loss %", lambda report: 100 * _loss(report), ".3f")
-_CPU = _column("sender CPU us/packet", _sender_us, ".2f") | _column(
-    "receiver CPU us/packet", _receiver_us, ".2f"
-)
+_CPU = _column("sender CPU us/packet", _sender_us, ".2f")
+_CPU |= _column("receiver CPU us/packet", _receiver_us, ".2f")

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 from netjoule_bench.generators.contest import Contest
-from netjoule_bench.generators.flow import Flow, Outcome
+from netjoule_bench.generators.flow import Flow
 from netjoule_bench.tables import Section, Verdict, told
 
 RATES_MBPS = [0.031, 0.049, 0.25, 0.5, 1, 2, 4, 8, 12, 18, 24, 30]  # the span of table-i
@@ -73,10 +74,7 @@ def judged(cells: Sequence[Cell], seconds: float, note: str = "") -> Section:
 
 
 def _cells(contest: Contest, flow: Flow) -> list[Cell]:
-    def ours(transport: str) -> Callable[[], Outcome]:
-        return lambda: contest.ours.run(flow, transport=transport)
-
-    arms = {transport: ours(transport) for transport in (*HELD, *FREE)}
+    arms = {name: partial(contest.ours.run, flow, transport=name) for name in (*HELD, *FREE)}
     together = flow.messages / flow.seconds < SIDE_BY_SIDE_PPS
     # The other generators have ports of their own choice: one at a time, below.
     with ThreadPoolExecutor(max_workers=len(arms) if together else 1) as pool:
@@ -98,13 +96,9 @@ def _verdict(name: str, cells: Sequence[Cell]) -> Verdict:
     if not cells:
         return Verdict(what, limit, "did not run", None)
     bad = [cell for cell in cells if not cell.good]
-    if not bad:
-        return Verdict(what, limit, f"{len(cells)} of {len(cells)} flows", True)
-    worst = max(bad, key=lambda cell: abs((cell.sent or 0) - cell.scheduled) / cell.scheduled)
-    return Verdict(
-        what,
-        limit,
-        f"{len(cells) - len(bad)} of {len(cells)} flows; {worst.flow.payload_bytes} B at "
-        f"{worst.flow.rate_mbps:g} Mb/s: {_difference(worst)}",
-        False,
-    )
+    measured = f"{len(cells) - len(bad)} of {len(cells)} flows"
+    if bad:
+        worst = max(bad, key=lambda cell: abs((cell.sent or 0) - cell.scheduled) / cell.scheduled)
+        size, rate = worst.flow.payload_bytes, worst.flow.rate_mbps
+        measured += f"; {size} B at {rate:g} Mb/s: {_difference(worst)}"
+    return Verdict(what, limit, measured, not bad)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,9 @@ _LOOP_ARMS = ("quiche loop, no offloads", "quiche loop, GSO and GRO")
 
 def tcp(contest: Contest) -> Section:
     """One row per generator."""
-
-    def theirs(index: int) -> Callable[[], float]:
-        one = contest.iperf3s[index]
-        return lambda: one.tcp_goodput_mbps(TCP_MESSAGE_BYTES, contest.seconds)
-
-    arms = {_OURS: lambda: _goodput_mbps(contest.ours, "tcp", TCP_MESSAGE_BYTES, contest.seconds)}
-    arms |= {one.name: theirs(index) for index, one in enumerate(contest.iperf3s)}
+    asked = (TCP_MESSAGE_BYTES, contest.seconds)
+    arms = {_OURS: partial(_goodput_mbps, contest.ours, "tcp", *asked)}
+    arms |= {one.name: partial(one.tcp_goodput_mbps, *asked) for one in contest.iperf3s}
     return tcp_judged(interleaved(arms, contest.repeats), contest.reference)
 
 
@@ -56,14 +53,9 @@ def tcp_judged(taken: Mapping[str, Sequence[float]], reference: str) -> Section:
 def quic(contest: Contest, repo: Path) -> Section:
     """Ours and the loop, without and with offloads."""
     loop = built(repo, "examples/quiche_loop")
-
-    def ours(*options: str) -> Callable[[], float]:
-        return lambda: _goodput_mbps(contest.ours, "quic", QUIC_MESSAGE_BYTES, contest.seconds, *options)
-
-    def minimal(*options: str) -> Callable[[], float]:
-        return lambda: _loop_goodput_mbps(loop, contest.seconds, *options)
-
-    runs = (ours(), ours("--gso"), minimal(), minimal("--gso"))
+    ours = partial(_goodput_mbps, contest.ours, "quic", QUIC_MESSAGE_BYTES, contest.seconds)
+    minimal = partial(_loop_goodput_mbps, loop, contest.seconds)
+    runs = (ours, partial(ours, "--gso"), minimal, partial(minimal, "--gso"))
     arms = dict(zip((*_QUIC_ARMS, *_LOOP_ARMS), runs, strict=True))
     return quic_judged(interleaved(arms, contest.repeats))
 

@@ -29,6 +29,7 @@ def judged(taken: Mapping[str, Sequence[Outcome]], seconds: float) -> Section:
     """The section from the outcomes of all rounds; pure."""
     share = median(figures(taken[OURS], lambda o: 100 * o.sender_cpu_s / seconds))
     in_time = _in_time_percent(taken[OURS])
+    held = at_least("skype: departures within 50 us, %", median(in_time), LEAST_IN_TIME_PERCENT, "{:.1f}")
     return by_arm(
         "A thin flow: UDP 300 B at 65 kb/s (skype), window 0",
         taken,
@@ -41,12 +42,7 @@ def judged(taken: Mapping[str, Sequence[Outcome]], seconds: float) -> Section:
         note="CPU of the whole process over the flow's time, start-up included. " + INTERVALS,
         verdicts=[
             at_most("skype: sender, % of a core", share, MOST_CORE_SHARE_PERCENT),
-            replace(
-                at_least(
-                    "skype: departures within 50 us, %", median(in_time), LEAST_IN_TIME_PERCENT, "{:.1f}"
-                ),
-                measured=interval(in_time),
-            ),
+            replace(held, measured=interval(in_time)),
         ],
     )
 

@@ -14,9 +14,10 @@ import signal
 import struct
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from netjoule_bench.generators.contest import Contest
+from netjoule_bench.generators.contest import Arms, Contest
 from netjoule_bench.generators.flow import Flow, Outcome
 from netjoule_bench.repeats import INTERVALS, interleaved, interval, median, ratio, shown
 from netjoule_bench.sandbox.processes import Running
@@ -24,9 +25,8 @@ from netjoule_bench.sandbox.veth import RECEIVER_DEVICE, RECEIVER_NETNS
 from netjoule_bench.tables import Section, at_most, by_arm
 
 PAYLOAD_BYTES, RATE_MBPS = 64, 30.0
-OURS_AS_LATE = (
-    "netjoule-traffic, window 200 us"  # held to be no later than iperf3 3.18, against which it is priced
-)
+# Held to be no later than iperf3 3.18, against which it is priced.
+OURS_AS_LATE = "netjoule-traffic, window 200 us"
 _NANOSECOND_PCAP = 0xA1B23C4D
 _FILE_HEADER, _PACKET_HEADER = struct.Struct("<IHHiIII"), struct.Struct("<IIII")
 _ETHERNET_BYTES, _IP_UDP_BYTES = 14, 28
@@ -37,17 +37,11 @@ def section(contest: Contest, seconds: float) -> Section | None:
     if shutil.which("tcpdump") is None:
         return None
     flow = Flow(PAYLOAD_BYTES, RATE_MBPS, seconds)
-
-    def ours(*options: str) -> Callable[[], Outcome]:
-        return lambda: contest.ours.run(flow, *options)
-
-    def seen(run: Callable[[], Outcome]) -> Callable[[], tuple[list[float], float | None]]:
-        return lambda: _seen(run, flow)
-
-    arms = {f"netjoule-traffic, window {us} us": ours("--window-us", str(us)) for us in (0, 50, 200)}
-    arms["netjoule-traffic, window 200 us, GSO"] = ours("--window-us", "200", "--gso")
+    ours = partial(contest.ours.run, flow, "--window-us")
+    arms: Arms = {f"netjoule-traffic, window {us} us": partial(ours, str(us)) for us in (0, 50, 200)}
+    arms["netjoule-traffic, window 200 us, GSO"] = partial(ours, "200", "--gso")
     arms |= contest.others(flow)
-    taken = interleaved({name: seen(run) for name, run in arms.items()}, contest.repeats)
+    taken = interleaved({name: partial(_seen, run, flow) for name, run in arms.items()}, contest.repeats)
     return judged(taken, contest.newer.name if contest.newer else None).with_absent(contest.absent)
 
 

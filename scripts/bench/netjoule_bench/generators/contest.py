@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from netjoule_bench.generators.flow import Flow, Outcome, Run
 from netjoule_bench.generators.iperf3 import Iperf3
@@ -50,8 +51,4 @@ class Contest:
 
     def others(self, flow: Flow) -> Arms:
         """An arm for each of them with ``flow``."""
-
-        def arm(run: Run) -> Callable[[], Outcome]:
-            return lambda: run(flow)
-
-        return {name: arm(run) for name, run in self.runs(flow.payload_bytes).items()}
+        return {name: partial(run, flow) for name, run in self.runs(flow.payload_bytes).items()}

@@ -38,7 +38,7 @@ class Running:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """Start ``command`` in ``netns``, or where this process is."""
-        self._command = command
+        self._name = " ".join(command)
         self._process = subprocess.Popen(
             inside(netns, command) if netns else command,
             env=environment,
@@ -98,10 +98,6 @@ class Running:
     def pid(self) -> int:
         """Number of the process."""
         return self._process.pid
-
-    @property
-    def _name(self) -> str:
-        return " ".join(self._command)
 
     def _reap(self) -> resource.struct_rusage:
         """What the whole thread group used, threads that have ended included.

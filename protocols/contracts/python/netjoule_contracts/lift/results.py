@@ -29,9 +29,8 @@ def newest_result(result: Document) -> Document:
     Raises:
         ContractError: when an older one does not fit its own contract.
     """
-    if not is_first(result):
-        return result
-    validate("result_1", result)
+    if is_first(result):
+        validate("result_1", result)
     return lifted_result(result)
 
 
