@@ -160,7 +160,7 @@ def flow(program: str, cell: dict[str, Any], options: list[str]) -> dict[str, An
         )
     except subprocess.TimeoutExpired:
         return {"exit_code": None, "stderr": f"no end within {FLOW_LIMIT_S} s", "report": None}
-    events = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+    events = [json.loads(line) for line in ended.stdout.splitlines() if '"report"' in line]
     report = next((event for event in reversed(events) if event.get("event") == "report"), None)
     if report is not None:
         report.pop("intervals", None)
