@@ -33,6 +33,9 @@ const fn plain(code: u16, k: u32) -> libc::sock_filter {
 /// Datagrams that may carry DCCP. The kernel itself drops those whose checksum is wrong; a packet that has no checksum
 /// yet because it never left this host holds the sum of its pseudo header there, which is never zero.
 fn encapsulated() -> Vec<libc::sock_filter> {
+    //= rfc6773#3.3
+    //# If the UDP Checksum field, computed using standard UDP methods, is
+    //# invalid, the received packet MUST be dropped.
     vec![
         plain(LOAD_HALF_ABSOLUTE, UDP_CHECKSUM),
         //= rfc6773#3.3

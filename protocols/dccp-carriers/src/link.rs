@@ -9,6 +9,7 @@ use netjoule_dccp::connection::{Spacing, Transmit};
 use netjoule_dccp::options::data_dropped::DropCode;
 use netjoule_dccp::Connection;
 use netjoule_sockets::datagram::{self, ReceiveBatch};
+use netjoule_sockets::send_call::SendCall;
 use netjoule_sockets::socket;
 use netjoule_sockets::timestamps::TimestampCounts;
 use netjoule_transport::message_rate::MessageRate;
@@ -16,7 +17,7 @@ use netjoule_transport::{Arrival, FlowSpec, IpVersion, Result, TransportError};
 
 use crate::carrier::Carrier;
 use crate::ecn;
-use crate::send_queue::{SendMethod, SendQueue};
+use crate::send_queue::SendQueue;
 
 #[derive(Debug)]
 pub(crate) struct Link<C> {
@@ -39,11 +40,11 @@ impl<C: Carrier> Link<C> {
         let pace = MessageRate::of(flow);
         // As over UDP: of a flow that is not fast each message has a call of its own.
         let way = if C::TRAINS && flow.gso {
-            SendMethod::Train
+            SendCall::Train
         } else if pace.is_fast() {
-            SendMethod::batched()
+            SendCall::batched()
         } else {
-            SendMethod::Single
+            SendCall::Single
         };
         let send_queue = SendQueue::new(way, ip_version);
         Ok(Self { carrier, send_queue, ecn, pace, batch: ReceiveBatch::new(slot_bytes) })

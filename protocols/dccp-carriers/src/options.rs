@@ -2,7 +2,7 @@
 //! What a user can choose about a DCCP flow: congestion control and what carries the packets at each end.
 
 use netjoule_dccp::ccid::Ccid;
-use netjoule_transport::options::{Domain, OptionSpec, Setting};
+use netjoule_transport::options::{complete, Domain, OptionSpec, Setting};
 use netjoule_transport::{Result, TransportError, Values};
 use serde_json::Value;
 
@@ -41,6 +41,10 @@ const ECN: OptionSpec = OptionSpec {
 pub(crate) const USER_SPACE: [OptionSpec; 4] = [CCID, CARRIER, PEER_CARRIER, ECN];
 /// What the kernel's socket offers.
 pub(crate) const KERNEL: [OptionSpec; 2] = [CCID, PEER_CARRIER];
+
+/// What either has once it is completed.
+const COMPLETED: [OptionSpec; 4] =
+    [CCID, OptionSpec { domain: PEER_CARRIER.domain, default: None, ..CARRIER }, PEER_CARRIER, ECN];
 
 /// What carries the packets at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,11 +91,10 @@ impl Choice {
     /// What `values` say, completed with CCID 3, the first of the carriers `own` that this protocol's client may
     /// have, and ECN where the carrier has it.
     pub(crate) fn of(protocol: &str, values: &Values, own: &[CarrierKind]) -> Result<Self> {
-        let known = ["ccid", "carrier", "peer_carrier", "ecn"];
-        if let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) {
-            return Err(TransportError::BadOption(format!("{protocol} has no option {name}")));
-        }
-        let carrier = carrier(protocol, values, "carrier")?.unwrap_or(own[0]);
+        let values = complete(protocol, &COMPLETED, values)?;
+        let carrier = |name| values.get(name).and_then(Value::as_str).and_then(CarrierKind::named);
+        let (own_carrier, peer_carrier) = (carrier("carrier"), carrier("peer_carrier"));
+        let carrier = own_carrier.unwrap_or(own[0]);
         if !own.contains(&carrier) {
             let names: Vec<_> = own.iter().map(|kind| kind.name()).collect();
             return Err(TransportError::BadOption(format!(
@@ -100,7 +103,7 @@ impl Choice {
                 names.join(", ")
             )));
         }
-        let peer_carrier = self::carrier(protocol, values, "peer_carrier")?.unwrap_or(carrier);
+        let peer_carrier = peer_carrier.unwrap_or(carrier);
         if !carrier.meets(peer_carrier) {
             return Err(TransportError::BadOption(format!(
                 "carrier {} at one end and {} at the other do not understand each other; raw and kernel do",
@@ -108,8 +111,16 @@ impl Choice {
                 peer_carrier.name()
             )));
         }
-        let ecn = ecn(protocol, values, carrier)?;
-        Ok(Self { ccid: ccid(protocol, values)?, carrier, peer_carrier, ecn })
+        let has_ecn = carrier == CarrierKind::Udp;
+        let ecn = values.get("ecn").and_then(Value::as_bool).unwrap_or(has_ecn);
+        if ecn && !has_ecn {
+            return Err(TransportError::BadOption(format!(
+                "{protocol} has no ECN over carrier {}; carrier udp has",
+                carrier.name()
+            )));
+        }
+        let ccid = if values["ccid"] == 2 { Ccid::TcpLike } else { Ccid::Tfrc };
+        Ok(Self { ccid, carrier, peer_carrier, ecn })
     }
 
     /// As values for the flow report.
@@ -121,41 +132,6 @@ impl Choice {
             ("ecn".to_owned(), self.ecn.into()),
         ])
     }
-}
-
-fn ccid(protocol: &str, values: &Values) -> Result<Ccid> {
-    let Some(value) = values.get("ccid") else { return Ok(Ccid::Tfrc) };
-    let number = value.as_u64().and_then(|number| u8::try_from(number).ok());
-    number.and_then(Ccid::from_number).ok_or_else(|| {
-        TransportError::BadOption(format!(
-            "{protocol} has no congestion control {value}; it has CCID 2 and 3"
-        ))
-    })
-}
-
-fn ecn(protocol: &str, values: &Values, carrier: CarrierKind) -> Result<bool> {
-    let has_ecn = carrier == CarrierKind::Udp;
-    let Some(value) = values.get("ecn") else { return Ok(has_ecn) };
-    match value.as_bool() {
-        Some(true) if !has_ecn => Err(TransportError::BadOption(format!(
-            "{protocol} has no ECN over carrier {}; carrier udp has",
-            carrier.name()
-        ))),
-        Some(wanted) => Ok(wanted),
-        None => Err(TransportError::BadOption(format!("{protocol} has ECN true or false, not {value}"))),
-    }
-}
-
-fn carrier(protocol: &str, values: &Values, name: &str) -> Result<Option<CarrierKind>> {
-    let Some(value) = values.get(name) else { return Ok(None) };
-    match value.as_str().and_then(CarrierKind::named) {
-        Some(kind) => Ok(Some(kind)),
-        None => Err(unknown_carrier(protocol, value)),
-    }
-}
-
-fn unknown_carrier(protocol: &str, value: &Value) -> TransportError {
-    TransportError::BadOption(format!("{protocol} has no carrier {value}; known are udp, raw, kernel"))
 }
 
 #[cfg(test)]
@@ -194,8 +170,8 @@ mod tests {
     #[test]
     fn senseless_choices_are_refused_by_name() {
         for (chosen, word) in [
-            (json!({ "ccid": 4 }), "CCID 2 and 3"),
-            (json!({ "ccid": "3" }), "CCID 2 and 3"),
+            (json!({ "ccid": 4 }), "2 or 3"),
+            (json!({ "ccid": "3" }), "2 or 3"),
             (json!({ "carrier": "pigeon" }), "pigeon"),
             (json!({ "carrier": "kernel" }), "no carrier kernel"),
             (json!({ "carrier": "udp", "peer_carrier": "kernel" }), "understand"),

@@ -12,8 +12,8 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ecn;
-use netjoule_sockets::datagram::{send_segmented, GSO_BYTES, GSO_SEGMENTS};
-use netjoule_sockets::send_batch::SendBatch;
+use netjoule_sockets::datagram::{GSO_BYTES, GSO_SEGMENTS};
+use netjoule_sockets::send_call::SendCall;
 use netjoule_sockets::socket::{is_unreachable, set_ecn};
 use netjoule_transport::{IpVersion, Result, TransportError};
 use socket2::{SockAddr, Socket};
@@ -28,37 +28,10 @@ const TYPE_OFFSET: usize = 8;
 /// Numbers of Data and DataAck (RFC 4340 section 5.1).
 const DATA_TYPES: [u8; 2] = [2, 4];
 
-/// How packets leave that are there together.
-#[derive(Debug)]
-pub(crate) enum SendMethod {
-    /// One call each.
-    Single,
-    /// One `sendmmsg` for all of one size and ECN field.
-    Batched(SendBatch),
-    /// One GSO packet for all of one size and ECN field.
-    Train,
-}
-
-impl SendMethod {
-    /// The shared call without GSO.
-    pub(crate) fn batched() -> Self {
-        Self::Batched(SendBatch::new(GSO_SEGMENTS))
-    }
-
-    /// Its name in the flow's statistics.
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Single => "send",
-            Self::Batched(_) => "sendmmsg",
-            Self::Train => "gso",
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(crate) struct SendQueue {
     bytes: Vec<u8>,
-    way: SendMethod,
+    way: SendCall,
     /// Where to, while the socket is not connected.
     destination: Option<SockAddr>,
     /// Size of the packets of the train, the last one's perhaps excepted.
@@ -82,7 +55,7 @@ pub(crate) struct SendQueue {
 
 impl SendQueue {
     /// For a fresh socket of this IP version.
-    pub(crate) fn new(way: SendMethod, ip_version: IpVersion) -> Self {
+    pub(crate) fn new(way: SendCall, ip_version: IpVersion) -> Self {
         Self {
             bytes: Vec::with_capacity(CAPACITY_BYTES),
             way,
@@ -112,14 +85,14 @@ impl SendQueue {
 
     /// From now on packets that are there together leave by one call, if they left singly.
     pub(crate) fn share_calls(&mut self) {
-        if matches!(self.way, SendMethod::Single) {
-            self.way = SendMethod::batched();
+        if matches!(self.way, SendCall::Single) {
+            self.way = SendCall::batched();
         }
     }
 
     /// Whether packets wait for company.
     fn collects(&self) -> bool {
-        !matches!(self.way, SendMethod::Single) && self.destination.is_none()
+        !matches!(self.way, SendCall::Single) && self.destination.is_none()
     }
 
     /// Whether the socket must become writable first. Nothing may be appended until then.
@@ -245,7 +218,7 @@ impl SendQueue {
                 }
                 Err(error) if self.is_loss(&error) => {
                     // To congestion control it is a loss like any other on the way.
-                    let packets = if matches!(self.way, SendMethod::Train) { self.packets } else { 1 };
+                    let packets = if matches!(self.way, SendCall::Train) { self.packets } else { 1 };
                     self.refused_packets += packets as u64;
                     packets
                 }
@@ -263,7 +236,7 @@ impl SendQueue {
         let code = error.raw_os_error();
         // A train is refused as invalid when its packets do not fit the device.
         let too_large = code == Some(libc::EMSGSIZE)
-            || (code == Some(libc::EINVAL) && self.packets > 1 && matches!(self.way, SendMethod::Train));
+            || (code == Some(libc::EINVAL) && self.packets > 1 && matches!(self.way, SendCall::Train));
         self.too_large |= too_large;
         too_large || is_unreachable(error) || code == Some(libc::ENOBUFS)
     }
@@ -287,27 +260,8 @@ impl SendQueue {
         if let Some(destination) = &self.destination {
             return socket.send_to_with_flags(train, destination, libc::MSG_DONTWAIT).map(|_| 1);
         }
-        let fd = socket.as_raw_fd();
-        match (&mut self.way, u16::try_from(self.segment_bytes)) {
-            (SendMethod::Train, Ok(segment)) if self.packets > 1 => {
-                match send_segmented(fd, train, segment) {
-                    Ok(()) => Ok(self.packets),
-                    // The device takes no trains (see `datagram::is_gso_refused`).
-                    Err(error) if error.raw_os_error() == Some(libc::EIO) => {
-                        self.way = SendMethod::batched();
-                        self.call(socket, train)
-                    }
-                    Err(error) => Err(error),
-                }
-            }
-            (SendMethod::Batched(outgoing), _) if self.packets > 1 => {
-                outgoing.send(fd, train, self.segment_bytes)
-            }
-            _ => {
-                let packet = &train[..self.segment_bytes.min(train.len())];
-                socket.send_with_flags(packet, libc::MSG_DONTWAIT).map(|_| 1)
-            }
-        }
+        // The device takes no trains (see `datagram::is_gso_refused`).
+        self.way.send(socket, train, self.segment_bytes, |error| error.raw_os_error() == Some(libc::EIO))
     }
 }
 

@@ -4,8 +4,7 @@
 //! Each connection has a UDP socket and port of its own at both ends, so that one UDP 4-tuple is one connection.
 //! The kernel computes UDP checksums and drops datagrams whose checksum is wrong.
 //!
-//! A datagram over IPv4 with checksum zero, which means none, reaches a UDP socket all the same, and the socket does not
-//! tell. RFC 6773's rule to drop it is kept only where UDP headers are seen (`netjoule_dccp::encapsulation::open`).
+//! A datagram over IPv4 with checksum zero, which means none, would reach a UDP socket all the same: [`filter`] keeps it out.
 
 use std::net::{IpAddr, SocketAddr};
 

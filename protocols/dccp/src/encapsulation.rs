@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Rules of UDP encapsulation (RFC 6773): a DCCP packet with unchanged header behind a UDP header.
 //!
-//! An operating system's UDP socket applies the rules about UDP's own fields. [`open`] is for who reads UDP headers
-//! itself: from captures or raw sockets.
+//! An operating system's UDP socket applies the rules about UDP's own fields. This is for who reads UDP headers itself,
+//! from captures.
 
 use std::net::IpAddr;
 
 use crate::checksum::{fold, ones_sum, pseudo_header_sum};
 
-/// UDP port of a system-wide DCCP-UDP service. A server inside an application uses an ephemeral one (section 3.8).
-pub const SYSTEM_PORT: u16 = 6511;
 /// Bytes of a UDP header.
 pub const UDP_HEADER_BYTES: usize = 8;
 /// UDP header and the shortest DCCP header.
@@ -31,12 +29,6 @@ pub enum DropReason {
     /// Shorter than 20.
     #[error("UDP Length {0} is shorter than the 20 bytes of UDP header and generic header")]
     TooShort(usize),
-    /// Checksum 0: none.
-    #[error("UDP checksum is zero")]
-    ZeroChecksum,
-    /// Checksum wrong.
-    #[error("UDP checksum is wrong")]
-    BadChecksum,
 }
 
 /// What the UDP checksum says.
@@ -53,22 +45,7 @@ pub enum UdpChecksum {
 }
 
 /// The DCCP packet in a UDP datagram, `udp` being the bytes from the UDP header to the end of the IP packet.
-/// [`crate::Packet::parse`] then holds the UDP length against the DCCP header.
-pub fn open(source: IpAddr, destination: IpAddr, udp: &[u8]) -> Result<&[u8], DropReason> {
-    let packet = contents(udp)?;
-    match udp_checksum(source, destination, &udp[..UDP_HEADER_BYTES + packet.len()]) {
-        UdpChecksum::Valid => Ok(packet),
-        //= rfc6773#3.3
-        //# If the received UDP Checksum field is zero, the packet MUST be dropped.
-        UdpChecksum::Zero => Err(DropReason::ZeroChecksum),
-        //= rfc6773#3.3
-        //# If the UDP Checksum field, computed using standard UDP methods, is
-        //# invalid, the received packet MUST be dropped.
-        UdpChecksum::Unfinished | UdpChecksum::Wrong => Err(DropReason::BadChecksum),
-    }
-}
-
-/// As [`open`], without a look at the UDP checksum.
+/// [`crate::Packet::parse`] then holds the UDP length against the DCCP header. See [`udp_checksum`] for the checksum.
 pub fn contents(udp: &[u8]) -> Result<&[u8], DropReason> {
     let field = udp.get(4..6).filter(|_| udp.len() >= UDP_HEADER_BYTES);
     let udp_length = field.map_or(0, |field| usize::from(u16::from_be_bytes([field[0], field[1]])));

@@ -29,25 +29,27 @@ pub enum PacketType {
     Listen = 10,
 }
 
+/// All of them, each at the place of its number, with their names without "DCCP-".
+const ALL: [(PacketType, &str); 11] = [
+    (PacketType::Request, "Request"),
+    (PacketType::Response, "Response"),
+    (PacketType::Data, "Data"),
+    (PacketType::Ack, "Ack"),
+    (PacketType::DataAck, "DataAck"),
+    (PacketType::CloseReq, "CloseReq"),
+    (PacketType::Close, "Close"),
+    (PacketType::Reset, "Reset"),
+    (PacketType::Sync, "Sync"),
+    (PacketType::SyncAck, "SyncAck"),
+    //= rfc5596#2.2.1
+    //# *  Type has the value 10, assigned by IANA to denote a DCCP-Listen
+    (PacketType::Listen, "Listen"),
+];
+
 impl PacketType {
     /// From the four bits on the wire; `None` for the reserved ones.
-    pub const fn from_number(number: u8) -> Option<Self> {
-        Some(match number {
-            0 => Self::Request,
-            1 => Self::Response,
-            2 => Self::Data,
-            3 => Self::Ack,
-            4 => Self::DataAck,
-            5 => Self::CloseReq,
-            6 => Self::Close,
-            7 => Self::Reset,
-            8 => Self::Sync,
-            9 => Self::SyncAck,
-            //= rfc5596#2.2.1
-            //# *  Type has the value 10, assigned by IANA to denote a DCCP-Listen
-            10 => Self::Listen,
-            _ => return None,
-        })
+    pub fn from_number(number: u8) -> Option<Self> {
+        ALL.get(usize::from(number)).map(|(kind, _)| *kind)
     }
 
     /// Its number on the wire.
@@ -57,19 +59,7 @@ impl PacketType {
 
     /// Its name without "DCCP-".
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Request => "Request",
-            Self::Response => "Response",
-            Self::Data => "Data",
-            Self::Ack => "Ack",
-            Self::DataAck => "DataAck",
-            Self::CloseReq => "CloseReq",
-            Self::Close => "Close",
-            Self::Reset => "Reset",
-            Self::Sync => "Sync",
-            Self::SyncAck => "SyncAck",
-            Self::Listen => "Listen",
-        }
+        ALL[self as usize].1
     }
 
     /// Carries application data: Request, Response, Data, DataAck (section 5).

@@ -36,66 +36,47 @@ pub enum ResetCode {
     Ccid(u8),
 }
 
+/// The assigned codes, each at the place of its number, with their names as in the RFCs.
+const ASSIGNED: [(ResetCode, &str); 13] = [
+    (ResetCode::Unspecified, "Unspecified"),
+    (ResetCode::Closed, "Closed"),
+    (ResetCode::Aborted, "Aborted"),
+    (ResetCode::NoConnection, "No Connection"),
+    (ResetCode::PacketError, "Packet Error"),
+    (ResetCode::OptionError, "Option Error"),
+    (ResetCode::MandatoryError, "Mandatory Error"),
+    (ResetCode::ConnectionRefused, "Connection Refused"),
+    (ResetCode::BadServiceCode, "Bad Service Code"),
+    (ResetCode::TooBusy, "Too Busy"),
+    (ResetCode::BadInitCookie, "Bad Init Cookie"),
+    (ResetCode::AggressionPenalty, "Aggression Penalty"),
+    (ResetCode::EncapsulatedPortReuse, "Encapsulated Port Reuse"),
+];
+
 impl ResetCode {
     /// From its number on the wire.
-    pub const fn from_number(number: u8) -> Self {
-        match number {
-            0 => Self::Unspecified,
-            1 => Self::Closed,
-            2 => Self::Aborted,
-            3 => Self::NoConnection,
-            4 => Self::PacketError,
-            5 => Self::OptionError,
-            6 => Self::MandatoryError,
-            7 => Self::ConnectionRefused,
-            8 => Self::BadServiceCode,
-            9 => Self::TooBusy,
-            10 => Self::BadInitCookie,
-            11 => Self::AggressionPenalty,
-            12 => Self::EncapsulatedPortReuse,
-            13..=127 => Self::Reserved(number),
-            128..=255 => Self::Ccid(number),
+    pub fn from_number(number: u8) -> Self {
+        match (ASSIGNED.get(usize::from(number)), number) {
+            (Some((code, _)), _) => *code,
+            (None, ..=127) => Self::Reserved(number),
+            (None, 128..) => Self::Ccid(number),
         }
     }
 
     /// Its number on the wire.
-    pub const fn number(self) -> u8 {
+    pub fn number(self) -> u8 {
         match self {
-            Self::Unspecified => 0,
-            Self::Closed => 1,
-            Self::Aborted => 2,
-            Self::NoConnection => 3,
-            Self::PacketError => 4,
-            Self::OptionError => 5,
-            Self::MandatoryError => 6,
-            Self::ConnectionRefused => 7,
-            Self::BadServiceCode => 8,
-            Self::TooBusy => 9,
-            Self::BadInitCookie => 10,
-            Self::AggressionPenalty => 11,
-            Self::EncapsulatedPortReuse => 12,
             Self::Reserved(number) | Self::Ccid(number) => number,
+            _ => ASSIGNED.iter().take_while(|(code, _)| *code != self).count() as u8,
         }
     }
 
     /// Its name as in the RFCs.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Unspecified => "Unspecified",
-            Self::Closed => "Closed",
-            Self::Aborted => "Aborted",
-            Self::NoConnection => "No Connection",
-            Self::PacketError => "Packet Error",
-            Self::OptionError => "Option Error",
-            Self::MandatoryError => "Mandatory Error",
-            Self::ConnectionRefused => "Connection Refused",
-            Self::BadServiceCode => "Bad Service Code",
-            Self::TooBusy => "Too Busy",
-            Self::BadInitCookie => "Bad Init Cookie",
-            Self::AggressionPenalty => "Aggression Penalty",
-            Self::EncapsulatedPortReuse => "Encapsulated Port Reuse",
             Self::Reserved(_) => "Reserved",
             Self::Ccid(_) => "CCID-specific",
+            _ => ASSIGNED[usize::from(self.number())].1,
         }
     }
 }

@@ -6,20 +6,25 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use netjoule_sockets::socket;
-use netjoule_transport::candidates::{Candidate, Candidates, Verdict};
-use netjoule_transport::preface::{self, Preface, ACCEPTED, PREFACE_BYTES};
+use netjoule_transport::kernel_structure::KernelStructure;
+use netjoule_transport::opening::{self, Opening, Step, Stream};
 use netjoule_transport::{
     timestamp_counts, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PollFd, Result, Role, State,
     Stop, Transport, TransportError, Values,
 };
 use socket2::Socket;
 
-use crate::kernel::{self, Read, Statistics};
+use crate::kernel;
 use crate::options::{Choice, Reliability};
 use crate::reader::Reader;
 
-/// Names this transport in the client's first message.
-const MAGIC: &[u8; 4] = b"NJSC";
+/// Linux says EPIPE while the handshake is under way; one that failed has left an error at the socket.
+const SCTP: Stream = Stream {
+    name: "SCTP",
+    connection: "association",
+    magic: b"NJSC",
+    under_way: &[libc::ENOTCONN, libc::EPIPE],
+};
 
 /// Messages per [`Transport::receive`].
 const MESSAGES_PER_RECEIVE: usize = 256;
@@ -29,12 +34,7 @@ const COMMON_HEADER_BYTES: u64 = 12;
 const DATA_CHUNK_HEADER_BYTES: u64 = 16;
 
 enum Phase {
-    /// Server: waiting for an association with the right first message.
-    Listening(Candidates),
-    /// Client: waiting for SCTP's handshake.
-    Connecting,
-    /// Client: first message written, waiting for the answer.
-    Asking,
+    Opening(Opening),
     Open,
     Closed,
 }
@@ -42,9 +42,8 @@ enum Phase {
 pub(crate) struct End {
     phase: Phase,
     choice: Choice,
-    /// The association; the listener has its own socket.
+    /// The association, once it is open, with its peer.
     socket: Option<Socket>,
-    preface: Preface,
     peer: Option<SocketAddr>,
     role: Role,
     /// Only at a receiving end, once it is open.
@@ -54,7 +53,7 @@ pub(crate) struct End {
     /// The kernel took nothing the last time: wait until it is writable.
     full: bool,
     blocked: u64,
-    started: Option<Statistics>,
+    started: Option<KernelStructure>,
 }
 
 impl End {
@@ -68,38 +67,24 @@ impl End {
             None => socket::source_towards(remote)
                 .map_err(TransportError::io(format!("find a way to {remote}")))?,
         };
-        bind(&socket, SocketAddr::new(ip, 0))?;
-        match socket.connect(&remote.into()) {
-            Ok(()) => {}
-            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
-            Err(error) => return Err(refused(remote, &error)),
-        }
-        Ok(Self::new(Phase::Connecting, choice, Some(socket), Some(remote), flow))
+        let opening = SCTP.connect(socket, Some(ip), remote, &flow.token)?;
+        Ok(Self::new(opening, choice, flow))
     }
 
     pub(crate) fn listen(local: SocketAddr, allowed_peer: Option<IpAddr>, flow: &FlowSpec) -> Result<Self> {
         let choice = Choice::of(&flow.options)?;
         let socket = kernel::open(local)?;
         kernel::prepare(&socket, choice)?;
-        bind(&socket, local)?;
-        let listener = Candidates::listen(socket, allowed_peer)
-            .map_err(TransportError::io(format!("listen on SCTP {local}")))?;
-        Ok(Self::new(Phase::Listening(listener), choice, None, None, flow))
+        let opening = SCTP.listen(socket, local, allowed_peer, &flow.token)?;
+        Ok(Self::new(opening, choice, flow))
     }
 
-    fn new(
-        phase: Phase,
-        choice: Choice,
-        socket: Option<Socket>,
-        peer: Option<SocketAddr>,
-        flow: &FlowSpec,
-    ) -> Self {
+    fn new(opening: Opening, choice: Choice, flow: &FlowSpec) -> Self {
         Self {
-            phase,
+            phase: Phase::Opening(opening),
             choice,
-            socket,
-            preface: preface::encode(MAGIC, &flow.token),
-            peer,
+            socket: None,
+            peer: None,
             role: flow.role,
             reader: None,
             padded_bytes_sent: 0,
@@ -110,110 +95,51 @@ impl End {
     }
 
     fn connection(&self) -> Result<&Socket> {
-        self.socket
-            .as_ref()
-            .ok_or_else(|| TransportError::Lost("the SCTP flow has no association yet".into()))
-    }
-
-    fn peer_name(&self) -> String {
-        self.peer.map_or_else(|| "the peer".into(), |peer| peer.to_string())
+        self.socket.as_ref().ok_or_else(|| SCTP.none())
     }
 
     fn lost(&self, error: &io::Error) -> TransportError {
-        TransportError::Lost(format!("the SCTP association with {} broke: {error}", self.peer_name()))
+        self.peer.map_or_else(|| SCTP.none(), |peer| SCTP.lost(peer, error))
     }
 
-    fn opened(&mut self) -> Result<Phase> {
-        let socket = self.connection()?;
+    fn open_step(&mut self, opening: Opening) -> Result<Phase> {
+        match opening.step(&SCTP)? {
+            Step::Waiting(opening) => Ok(Phase::Opening(opening)),
+            Step::Proven(socket, peer) => {
+                kernel::prepare(&socket, self.choice)?;
+                SCTP.welcome(&socket, peer)?;
+                self.opened(socket, peer)
+            }
+            Step::Open(socket, peer) => self.opened(socket, peer),
+        }
+    }
+
+    fn opened(&mut self, socket: Socket, peer: SocketAddr) -> Result<Phase> {
         match self.role {
-            Role::Sender => kernel::prepare_sending(socket, self.choice)?,
-            Role::Receiver => self.reader = Some(Reader::new(socket, self.choice.ordered)?),
+            Role::Sender => kernel::prepare_sending(&socket, self.choice)?,
+            Role::Receiver => self.reader = Some(Reader::new(&socket, self.choice.ordered)?),
         }
-        let socket = self.connection()?;
-        self.started = Statistics::read(socket.as_raw_fd());
+        self.started = kernel::statistics(socket.as_raw_fd());
+        (self.socket, self.peer) = (Some(socket), Some(peer));
         Ok(Phase::Open)
-    }
-
-    fn listen_step(&mut self, mut listener: Candidates) -> Result<Phase> {
-        let proven = listener.step(&mut |candidate| read_preface(candidate, &self.preface))?;
-        let Some(Candidate { socket, from, .. }) = proven else { return Ok(Phase::Listening(listener)) };
-        kernel::prepare(&socket, self.choice)?;
-        self.peer = Some(from);
-        socket.send_with_flags(ACCEPTED, libc::MSG_NOSIGNAL).map_err(|error| self.lost(&error))?;
-        self.socket = Some(socket);
-        self.opened()
-    }
-
-    fn connect_step(&mut self) -> Result<Phase> {
-        let remote = self.peer.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)));
-        let socket = self.connection()?;
-        if let Some(error) = socket.take_error().map_err(TransportError::io("ask for the socket's error"))? {
-            return Err(refused(remote, &error));
-        }
-        match socket.send_with_flags(&self.preface, libc::MSG_NOSIGNAL) {
-            Ok(_) => Ok(Phase::Asking),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Phase::Connecting),
-            // Linux says EPIPE while the handshake is under way; one that failed has left an error at the socket.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTCONN | libc::EPIPE)) => {
-                Ok(Phase::Connecting)
-            }
-            Err(error) => Err(refused(remote, &error)),
-        }
-    }
-
-    fn ask_step(&mut self) -> Result<Phase> {
-        let mut answer = [0; ACCEPTED.len()];
-        match kernel::receive(self.connection()?, &mut answer) {
-            Ok(Read::Nothing) => Ok(Phase::Asking),
-            Ok(Read::Bytes(length, true)) if answer[..length] == *ACCEPTED => self.opened(),
-            Ok(Read::Bytes(..)) => {
-                Err(TransportError::Refused(format!("{} is not a netjoule server", self.peer_name())))
-            }
-            Ok(Read::End) => Err(TransportError::Refused(format!(
-                "{} closed the association without accepting the flow",
-                self.peer_name()
-            ))),
-            // The first message was taken before the handshake was done.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                Err(TransportError::Refused(format!("cannot connect to SCTP {}: {error}", self.peer_name())))
-            }
-            Err(error) => Err(self.lost(&error)),
-        }
     }
 
     /// A sending end reads nothing but the peer's goodbye.
     fn watch(&mut self) -> Result<Phase> {
-        match kernel::receive(self.connection()?, &mut [0]) {
-            Ok(Read::End) => Ok(Phase::Closed),
+        match opening::read(self.connection()?, &mut [0]) {
+            Ok(0) => Ok(Phase::Closed),
             Ok(_) => Ok(Phase::Open),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Phase::Open),
             Err(error) => Err(self.lost(&error)),
         }
     }
-}
-
-/// Whether a candidate is proven. Its first message must be the preface, whole.
-fn read_preface(candidate: &mut Candidate, expected: &Preface) -> Verdict {
-    let mut bytes = [0; PREFACE_BYTES];
-    match kernel::receive(&candidate.socket, &mut bytes) {
-        Ok(Read::Nothing) => Verdict::More,
-        Ok(Read::Bytes(length, true)) if bytes[..length] == *expected => Verdict::Proven,
-        Ok(Read::Bytes(..) | Read::End) | Err(_) => Verdict::Wrong,
-    }
-}
-
-fn bind(socket: &Socket, local: SocketAddr) -> Result<()> {
-    socket.bind(&local.into()).map_err(TransportError::io(format!("bind SCTP {local}")))
-}
-
-fn refused(remote: SocketAddr, error: &io::Error) -> TransportError {
-    TransportError::Refused(format!("cannot connect to SCTP {remote}: {error}"))
 }
 
 impl Transport for End {
     fn local_address(&self) -> Result<SocketAddr> {
         let socket = match &self.phase {
-            Phase::Listening(listener) => listener.socket(),
-            _ => self.connection()?,
+            Phase::Opening(opening) => opening.socket(),
+            Phase::Open | Phase::Closed => self.connection()?,
         };
         socket::local_address(socket, "SCTP")
     }
@@ -223,31 +149,26 @@ impl Transport for End {
     }
 
     fn poll_fds(&self, fds: &mut Vec<PollFd>) {
-        if let Phase::Listening(listener) = &self.phase {
-            listener.poll_fds(fds);
-        }
-        let Some(socket) = &self.socket else { return };
-        let fd = socket.as_raw_fd();
-        match self.phase {
-            Phase::Connecting => fds.push(PollFd { fd, read: false, write: true }),
-            Phase::Asking => fds.push(PollFd { fd, read: true, write: false }),
-            Phase::Open => fds.push(PollFd { fd, read: self.role == Role::Receiver, write: self.full }),
-            Phase::Listening(_) | Phase::Closed => {}
+        match (&self.phase, &self.socket) {
+            (Phase::Opening(opening), _) => opening.poll_fds(fds),
+            (Phase::Open, Some(socket)) => {
+                let fd = socket.as_raw_fd();
+                fds.push(PollFd { fd, read: self.role == Role::Receiver, write: self.full });
+            }
+            _ => {}
         }
     }
 
     fn service(&mut self, _now_ns: i64) -> Result<State> {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Closed) {
-            Phase::Listening(listener) => self.listen_step(listener)?,
-            Phase::Connecting => self.connect_step()?,
-            Phase::Asking => self.ask_step()?,
+            Phase::Opening(opening) => self.open_step(opening)?,
             Phase::Open if self.role == Role::Sender => self.watch()?,
             other => other,
         };
         Ok(match self.phase {
+            Phase::Opening(_) => State::Connecting,
             Phase::Open => State::Open,
             Phase::Closed => State::Closed,
-            _ => State::Connecting,
         })
     }
 
@@ -333,7 +254,7 @@ impl Transport for End {
     fn packetisation(&mut self, messages_sent: u64) -> Packetisation {
         let figures = self.socket.as_ref().zip(self.peer).zip(self.started.as_ref()).and_then(
             |((socket, peer), start)| {
-                let now = Statistics::read(socket.as_raw_fd())?;
+                let now = kernel::statistics(socket.as_raw_fd())?;
                 measured(start, &now, IpVersion::of(peer.ip()), messages_sent, self.padded_bytes_sent)
             },
         );
@@ -350,15 +271,16 @@ impl Transport for End {
 /// Packets per message and mean IP packet size between two readings: packets and chunks are the kernel's counts, sizes
 /// follow from them and `payload`, the messages' padded bytes. A sending end's packets are its data; retransmissions count.
 fn measured(
-    start: &Statistics,
-    end: &Statistics,
+    start: &KernelStructure,
+    end: &KernelStructure,
     ip_version: IpVersion,
     messages: u64,
     payload: u64,
 ) -> Option<(f64, f64)> {
     let difference = |name| Some(end.field(name)?.saturating_sub(start.field(name)?));
     let packets = difference("packets_sent").filter(|packets| *packets > 0 && messages > 0)?;
-    let first = end.data_chunks_sent()?.saturating_sub(start.data_chunks_sent()?).max(1);
+    let first = difference("ordered_data_chunks_sent")? + difference("unordered_data_chunks_sent")?;
+    let first = first.max(1);
     let again = difference("data_chunks_retransmitted")?;
     let resent = payload as f64 / first as f64 * again as f64;
     let headers = packets * (ip_version.header_bytes() as u64 + COMMON_HEADER_BYTES)
@@ -374,7 +296,7 @@ mod tests {
     #[test]
     fn the_mean_packet_of_messages_of_several_sizes_is_that_of_their_bytes() {
         let counts = |packets, ordered| {
-            Statistics::of(&[("packets_sent", packets), ("ordered_data_chunks_sent", ordered)])
+            kernel::statistics_of(&[("packets_sent", packets), ("ordered_data_chunks_sent", ordered)])
         };
         // 100 messages of 64 and 1,000 bytes in turn, one packet each: 20 + 12 + 16 bytes of headers.
         let payload = 50 * (64 + 1_000);

@@ -3,14 +3,13 @@
 //!
 //! Structures are written and read by field offset; they are the ABI of 64-bit Linux.
 
-use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
 use libc::c_int;
 use netjoule_sockets::socket;
+use netjoule_transport::kernel_structure::{Field, KernelStructure};
 use netjoule_transport::{Congestion, Result, TransportError, Values};
-use nix::sys::socket::{recvmsg, MsgFlags};
 use socket2::{Protocol, Socket};
 
 use crate::options::{Choice, Reliability};
@@ -46,29 +45,29 @@ const STATS_BYTES: usize = 256;
 /// Places in what `SO_MEMINFO` returns (include/uapi/linux/sock_diag.h).
 const MEMINFO_WMEM_QUEUED: usize = 5;
 
-/// Report name and offset of the fields of `sctp_status` (u32).
-const STATUS_FIELDS: [(&str, usize); 6] = [
-    ("peer_window_bytes", 8),
-    ("fragmentation_point_bytes", 20),
-    ("congestion_window_bytes", 160),
-    ("srtt_ms", 164),
-    ("rto_ms", 168),
-    ("path_mtu_bytes", 172),
+/// The fields of `sctp_status` that go into the report.
+const STATUS_FIELDS: [Field; 6] = [
+    ("peer_window_bytes", 8, 4),
+    ("fragmentation_point_bytes", 20, 4),
+    ("congestion_window_bytes", 160, 4),
+    ("srtt_ms", 164, 4),
+    ("rto_ms", 168, 4),
+    ("path_mtu_bytes", 172, 4),
 ];
 
-/// Report name and offset of the fields of `sctp_assoc_stats` (u64).
-const STATS_FIELDS: [(&str, usize); 11] = [
-    ("sacks_received", 144),
-    ("sacks_sent", 152),
-    ("packets_sent", 160),
-    ("packets_received", 168),
-    ("data_chunks_retransmitted", 176),
-    ("data_chunks_received_twice", 192),
-    ("gap_acknowledgements_received", 200),
-    ("unordered_data_chunks_sent", 208),
-    ("unordered_data_chunks_received", 216),
-    ("ordered_data_chunks_sent", 224),
-    ("ordered_data_chunks_received", 232),
+/// The fields of `sctp_assoc_stats` that go into the report.
+const STATS_FIELDS: [Field; 11] = [
+    ("sacks_received", 144, 8),
+    ("sacks_sent", 152, 8),
+    ("packets_sent", 160, 8),
+    ("packets_received", 168, 8),
+    ("data_chunks_retransmitted", 176, 8),
+    ("data_chunks_received_twice", 192, 8),
+    ("gap_acknowledgements_received", 200, 8),
+    ("unordered_data_chunks_sent", 208, 8),
+    ("unordered_data_chunks_received", 216, 8),
+    ("ordered_data_chunks_sent", 224, 8),
+    ("ordered_data_chunks_received", 232, 8),
 ];
 
 /// A non-blocking socket, not yet bound or connected.
@@ -150,12 +149,12 @@ pub(crate) fn queued_bytes(fd: RawFd) -> Option<u32> {
 
 /// MTU of the path in bytes as SCTP knows it.
 pub(crate) fn path_mtu_bytes(fd: RawFd) -> Option<u32> {
-    status_field(&status(fd)?, "path_mtu_bytes").filter(|mtu| *mtu > 0)
+    status(fd)?.field("path_mtu_bytes").filter(|mtu| *mtu > 0).map(|mtu| mtu as u32)
 }
 
 /// Longest message that is one packet, in bytes; `None` when the kernel does not say.
 pub(crate) fn fragmentation_point_bytes(fd: RawFd) -> Option<usize> {
-    let bytes = status_field(&status(fd)?, "fragmentation_point_bytes")?;
+    let bytes = status(fd)?.field("fragmentation_point_bytes")?;
     usize::try_from(bytes).ok().filter(|bytes| *bytes > 0)
 }
 
@@ -165,68 +164,38 @@ pub(crate) fn congestion(fd: RawFd) -> Option<Congestion> {
     congestion_of(&status(fd)?)
 }
 
-fn congestion_of(status: &[u8; STATUS_BYTES]) -> Option<Congestion> {
+fn congestion_of(status: &KernelStructure) -> Option<Congestion> {
     Some(Congestion {
-        window_bytes: Some(status_field(status, "congestion_window_bytes")?.into()),
-        smoothed_rtt_ms: Some(status_field(status, "srtt_ms")?.into()),
+        window_bytes: Some(status.field("congestion_window_bytes")?),
+        smoothed_rtt_ms: Some(status.field("srtt_ms")? as f64),
         ..Congestion::default()
     })
 }
 
-fn status_field(status: &[u8; STATUS_BYTES], name: &str) -> Option<u32> {
-    let (_, offset) = STATUS_FIELDS.iter().find(|(field, _)| *field == name)?;
-    Some(u32::from_ne_bytes(at(status, *offset)?))
+/// Counters of an association; `None` when the kernel does not answer.
+pub(crate) fn statistics(fd: RawFd) -> Option<KernelStructure> {
+    KernelStructure::read(fd, (SOL_SCTP, SCTP_GET_ASSOC_STATS), STATS_BYTES, &STATS_FIELDS)
 }
 
-/// Counters of an association.
-#[derive(Debug, Clone)]
-pub(crate) struct Statistics(Vec<u8>);
+fn status(fd: RawFd) -> Option<KernelStructure> {
+    KernelStructure::read(fd, (SOL_SCTP, libc::SCTP_STATUS), STATUS_BYTES, &STATUS_FIELDS)
+}
 
-impl Statistics {
-    /// Ask the kernel; `None` when it does not answer.
-    pub(crate) fn read(fd: RawFd) -> Option<Self> {
-        let mut bytes = vec![0; STATS_BYTES];
-        let length = socket::get_option_bytes(fd, SOL_SCTP, SCTP_GET_ASSOC_STATS, &mut bytes).ok()?;
-        bytes.truncate(length);
-        Some(Self(bytes))
+/// Counters with these values, 0 elsewhere.
+#[cfg(test)]
+pub(crate) fn statistics_of(values: &[(&str, u64)]) -> KernelStructure {
+    let mut bytes = vec![0; STATS_BYTES];
+    for (name, value) in values {
+        let (_, offset, _) = STATS_FIELDS.iter().find(|(field, ..)| field == name).unwrap();
+        put(&mut bytes, *offset, &value.to_ne_bytes());
     }
-
-    /// A counter by its report name.
-    pub(crate) fn field(&self, name: &str) -> Option<u64> {
-        let (_, offset) = STATS_FIELDS.iter().find(|(field, _)| *field == name)?;
-        Some(u64::from_ne_bytes(at(&self.0, *offset)?))
-    }
-
-    /// Counters with these values, 0 elsewhere.
-    #[cfg(test)]
-    pub(crate) fn of(values: &[(&str, u64)]) -> Self {
-        let mut bytes = vec![0; STATS_BYTES];
-        for (name, value) in values {
-            let (_, offset) = STATS_FIELDS.iter().find(|(field, _)| field == name).unwrap();
-            put(&mut bytes, *offset, &value.to_ne_bytes());
-        }
-        Self(bytes)
-    }
-
-    /// Data chunks sent for the first time.
-    pub(crate) fn data_chunks_sent(&self) -> Option<u64> {
-        Some(self.field("ordered_data_chunks_sent")? + self.field("unordered_data_chunks_sent")?)
-    }
+    KernelStructure { fields: &STATS_FIELDS, bytes }
 }
 
 /// Counters of the association and its path so far.
 pub(crate) fn values(fd: RawFd) -> Values {
-    let mut values = Values::new();
-    if let Some(statistics) = Statistics::read(fd) {
-        values.extend(STATS_FIELDS.iter().filter_map(|(name, _)| {
-            Some(((*name).to_owned(), statistics.field(name)?.min((1 << 53) - 1).into()))
-        }));
-    }
-    if let Some(status) = status(fd) {
-        values.extend(STATUS_FIELDS.iter().filter_map(|(name, offset)| {
-            Some(((*name).to_owned(), u32::from_ne_bytes(at(&status, *offset)?).into()))
-        }));
-    }
+    let structures = [statistics(fd), status(fd)].into_iter().flatten();
+    let mut values: Values = structures.flat_map(|structure| structure.values()).collect();
     if let Some(abandoned) = messages_abandoned(fd) {
         values.insert("messages_given_up".to_owned(), abandoned.into());
     }
@@ -240,38 +209,6 @@ fn messages_abandoned(fd: RawFd) -> Option<u64> {
     socket::get_option_bytes(fd, SOL_SCTP, SCTP_PR_ASSOC_STATUS, &mut status).ok()?;
     let count = |offset| Some(u64::from_ne_bytes(at(&status, offset)?));
     Some(count(PRSTATUS_COUNTS)? + count(PRSTATUS_COUNTS + 8)?)
-}
-
-fn status(fd: RawFd) -> Option<[u8; STATUS_BYTES]> {
-    let mut status = [0; STATUS_BYTES];
-    socket::get_option_bytes(fd, SOL_SCTP, libc::SCTP_STATUS, &mut status).ok()?;
-    Some(status)
-}
-
-/// What was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Read {
-    /// So many bytes, which end a message or not.
-    Bytes(usize, bool),
-    /// Nothing is waiting.
-    Nothing,
-    /// The peer will send no more.
-    End,
-}
-
-/// Read a message, or a part of one that is longer than `into`.
-pub(crate) fn receive(socket: &Socket, into: &mut [u8]) -> io::Result<Read> {
-    let mut buffers = [IoSliceMut::new(into)];
-    match recvmsg::<()>(socket.as_raw_fd(), &mut buffers, None, MsgFlags::empty()) {
-        Ok(message) if message.bytes == 0 => Ok(Read::End),
-        Ok(message) => Ok(Read::Bytes(message.bytes, message.flags.contains(MsgFlags::MSG_EOR))),
-        Err(errno) => match io::Error::from(errno) {
-            error if error.kind() == io::ErrorKind::WouldBlock => Ok(Read::Nothing),
-            // The association has ended in peace.
-            error if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(Read::End),
-            error => Err(error),
-        },
-    }
 }
 
 fn put(bytes: &mut [u8], offset: usize, value: &[u8]) {
@@ -296,9 +233,9 @@ mod tests {
 
     #[test]
     fn congestion_control_is_read_from_the_primary_path() {
-        let mut status = [0; STATUS_BYTES];
-        put(&mut status, 160, &4_380_u32.to_ne_bytes());
-        put(&mut status, 164, &12_u32.to_ne_bytes());
+        let mut status = KernelStructure { fields: &STATUS_FIELDS, bytes: vec![0; STATUS_BYTES] };
+        put(&mut status.bytes, 160, &4_380_u32.to_ne_bytes());
+        put(&mut status.bytes, 164, &12_u32.to_ne_bytes());
         let told = congestion_of(&status).unwrap();
         assert_eq!((told.window_bytes, told.smoothed_rtt_ms), (Some(4_380), Some(12.0)));
         assert_eq!(told.slow_start_threshold_bytes, None);
@@ -308,7 +245,7 @@ mod tests {
     fn counters_that_the_kernel_does_not_have_are_left_out() {
         let mut bytes = vec![0; 232];
         bytes[224..232].copy_from_slice(&9_u64.to_ne_bytes());
-        let statistics = Statistics(bytes);
+        let statistics = KernelStructure { fields: &STATS_FIELDS, bytes };
         assert_eq!(statistics.field("ordered_data_chunks_sent"), Some(9));
         assert_eq!(statistics.field("ordered_data_chunks_received"), None);
     }

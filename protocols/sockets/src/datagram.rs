@@ -203,10 +203,6 @@ pub struct ReceivedDatagram {
     pub length: usize,
     /// Who sent it.
     pub from: SocketAddr,
-    /// The kernel's stamp, `CLOCK_REALTIME` ns, where it was asked for one ([`crate::timestamps::TimestampClock`] converts it).
-    pub stamp_ns: Option<i64>,
-    /// As in [`Received`].
-    pub segment_bytes: Option<usize>,
     /// As in [`Received`].
     pub ecn: u8,
 }
@@ -216,8 +212,7 @@ pub fn receive_one(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<ReceivedDa
     match ancillary::read_from(fd, buffer) {
         Ok((Read { length, ancillary, .. }, from)) => {
             let from = ancillary::ip_address(&from)?;
-            let Ancillary { stamp_ns, segment_bytes, ecn, .. } = ancillary;
-            Ok(Some(ReceivedDatagram { length, from, stamp_ns, segment_bytes, ecn }))
+            Ok(Some(ReceivedDatagram { length, from, ecn: ancillary.ecn }))
         }
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
         Err(error) => Err(error),
@@ -263,7 +258,7 @@ mod tests {
             let mut buffer = [9; 64];
             let one = receive_one(far.as_raw_fd(), &mut buffer).unwrap().unwrap();
             assert_eq!((one.length, Some(one.from)), (30, near.local_addr().unwrap().as_socket()));
-            assert_eq!((one.ecn, one.segment_bytes), (0, None));
+            assert_eq!(one.ecn, 0);
             let mut batch = ReceiveBatch::new(64);
             assert_eq!(batch.receive(far.as_raw_fd()).unwrap(), 4, "{address}");
             for (index, field) in [1, 2, 3, 0].into_iter().enumerate() {

@@ -13,6 +13,7 @@ mod poll_fd;
 mod qdisc;
 pub mod random;
 pub mod send_batch;
+pub mod send_call;
 pub mod socket;
 pub mod stream;
 pub mod timestamps;

@@ -98,6 +98,7 @@ impl SendBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::datagram::receive_one;
     use crate::socket;
     use std::os::fd::AsRawFd;
 
@@ -110,8 +111,8 @@ mod tests {
     fn arrived(far: &socket2::Socket) -> Vec<Vec<u8>> {
         let mut buffer = [0; 64];
         let mut found = Vec::new();
-        while let Some((length, _)) = socket::receive_from(far, &mut buffer).unwrap() {
-            found.push(buffer[..length].to_vec());
+        while let Some(one) = receive_one(far.as_raw_fd(), &mut buffer).unwrap() {
+            found.push(buffer[..one.length].to_vec());
         }
         found
     }

@@ -106,21 +106,6 @@ fn forbid_fragmentation(socket: &Socket, local: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// Receive one datagram into `buffer`, with where it came from; `None` when nothing is waiting. For handshakes: many
-/// datagrams at once are [`crate::datagram`]'s.
-pub fn receive_from(socket: &Socket, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-    // SAFETY: MaybeUninit<u8> has the layout of u8, every byte is initialised, and the kernel writes only bytes.
-    let target = unsafe { &mut *(std::ptr::from_mut(buffer) as *mut [std::mem::MaybeUninit<u8>]) };
-    match socket.recv_from(target) {
-        Ok((length, from)) => from
-            .as_socket()
-            .map(|from| Some((length, from)))
-            .ok_or_else(|| io::Error::other("a datagram came from an address that is not IP")),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 /// Whether sending or receiving failed because of the way to the peer, or the peer: it may pass.
 pub fn is_unreachable(error: &io::Error) -> bool {
     matches!(

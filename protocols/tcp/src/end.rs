@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One end of a TCP flow.
 
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use netjoule_sockets::socket;
 use netjoule_sockets::stream::TimestampedReader;
 use netjoule_transport::deframer::Deframer;
+use netjoule_transport::kernel_structure::KernelStructure;
+use netjoule_transport::opening::{self, Opening, Step};
 use netjoule_transport::{
     timestamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation, PollFd, Result,
     Role, State, Stop, Transport, TransportError, Values,
@@ -16,9 +18,8 @@ use socket2::{SockRef, Socket};
 
 use crate::congestion;
 use crate::flavour::Flavour;
-use crate::opening::{lost, welcome, Opening, Step};
 use crate::options::Choice;
-use crate::tcp_info::TcpInfo;
+use crate::tcp_info;
 use crate::writer::Writer;
 
 /// Bytes read per call.
@@ -29,7 +30,7 @@ const READS_PER_RECEIVE: usize = 4;
 const TCP_HEADER_BYTES: u64 = 20;
 /// Time stamp option with padding in bytes (RFC 7323), and the `tcpi_options` bit that says it is in use.
 const TIMESTAMP_OPTION_BYTES: u64 = 12;
-const TIMESTAMP_OPTION_BIT: u8 = 1;
+const TIMESTAMP_OPTION_BIT: u64 = 1;
 
 enum Phase {
     Opening(Opening),
@@ -55,7 +56,7 @@ pub(crate) struct End {
     /// The kernel took nothing the last time: wait until it is writable.
     full: bool,
     blocked: u64,
-    started: Option<TcpInfo>,
+    started: Option<KernelStructure>,
 }
 
 impl End {
@@ -67,12 +68,7 @@ impl End {
     ) -> Result<Self> {
         let socket = flavour.open(remote)?;
         Choice::of(&flow.options).apply(&socket, flavour, flow.role)?;
-        if let Some(ip) = local {
-            let local = SocketAddr::new(ip, 0);
-            let binding = format!("bind {} {local}", flavour.name());
-            socket.bind(&local.into()).map_err(TransportError::io(binding))?;
-        }
-        let opening = Opening::connect(flavour, socket, remote, &flow.token)?;
+        let opening = flavour.stream().connect(socket, local, remote, &flow.token)?;
         Ok(Self::new(flavour, opening, flow))
     }
 
@@ -82,7 +78,9 @@ impl End {
         allowed_peer: Option<IpAddr>,
         flow: &FlowSpec,
     ) -> Result<Self> {
-        let opening = Opening::listen(flavour, local, allowed_peer, &flow.token)?;
+        let socket = flavour.open(local)?;
+        socket.set_reuse_address(true).map_err(TransportError::io("set SO_REUSEADDR"))?;
+        let opening = flavour.stream().listen(socket, local, allowed_peer, &flow.token)?;
         // What this host lacks is said before a client comes.
         Choice::of(&flow.options).apply(opening.socket(), flavour, flow.role)?;
         Ok(Self::new(flavour, opening, flow))
@@ -110,19 +108,20 @@ impl End {
     }
 
     fn connection(&self) -> Result<&Socket> {
-        self.socket.as_ref().ok_or_else(no_connection)
+        self.socket.as_ref().ok_or_else(|| self.flavour.stream().none())
     }
 
     fn lost(&self, error: &io::Error) -> TransportError {
-        self.peer.map_or_else(no_connection, |peer| lost(peer, error))
+        let stream = self.flavour.stream();
+        self.peer.map_or_else(|| stream.none(), |peer| stream.lost(peer, error))
     }
 
     fn open_step(&mut self, opening: Opening) -> Result<Phase> {
-        match opening.step(self.flavour)? {
+        match opening.step(self.flavour.stream())? {
             Step::Waiting(opening) => Ok(Phase::Opening(opening)),
             Step::Proven(socket, peer) => {
                 self.choice.apply(&socket, self.flavour, self.role)?;
-                welcome(&socket, peer)?;
+                self.flavour.stream().welcome(&socket, peer)?;
                 self.opened(socket, peer)
             }
             Step::Open(socket, peer) => self.opened(socket, peer),
@@ -130,7 +129,7 @@ impl End {
     }
 
     fn opened(&mut self, socket: Socket, peer: SocketAddr) -> Result<Phase> {
-        self.started = TcpInfo::read(socket.as_raw_fd());
+        self.started = tcp_info::read(socket.as_raw_fd());
         if self.role == Role::Receiver {
             self.reader = Some(match self.flavour {
                 Flavour::Tcp => TimestampedReader::new(&socket)?,
@@ -154,7 +153,7 @@ impl End {
         self.full = true;
         let mut accepted = 0;
         if self.push_pending()? {
-            let socket = self.socket.as_ref().ok_or_else(no_connection)?;
+            let Some(socket) = &self.socket else { return Err(self.flavour.stream().none()) };
             accepted =
                 self.writer.offer(socket, messages, payload_bytes).map_err(|error| self.lost(&error))?;
         }
@@ -165,16 +164,12 @@ impl End {
 
     /// A sending end reads nothing but the peer's goodbye.
     fn peer_has_closed(&self) -> Result<bool> {
-        match self.connection()?.read(&mut [0]) {
+        match opening::read(self.connection()?, &mut [0]) {
             Ok(length) => Ok(length == 0),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             Err(error) => Err(self.lost(&error)),
         }
     }
-}
-
-fn no_connection() -> TransportError {
-    TransportError::Lost("the TCP flow has no connection yet".into())
 }
 
 /// Bytes that the peer has not acknowledged, with those not yet sent.
@@ -287,7 +282,7 @@ impl Transport for End {
 
     fn path_statistics(&mut self) -> Values {
         let Some(socket) = &self.socket else { return Values::new() };
-        let mut values = TcpInfo::read(socket.as_raw_fd()).map_or_else(Values::new, |info| info.values());
+        let mut values = tcp_info::read(socket.as_raw_fd()).map_or_else(Values::new, |info| info.values());
         let reference = SockRef::from(socket);
         values.insert("nodelay".into(), reference.nodelay().unwrap_or(false).into());
         let low_water = socket::get_option(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT);
@@ -311,13 +306,13 @@ impl Transport for End {
     }
 
     fn congestion(&mut self) -> Option<Congestion> {
-        TcpInfo::read(self.socket.as_ref()?.as_raw_fd()).map(|info| info.congestion())
+        tcp_info::read(self.socket.as_ref()?.as_raw_fd()).map(|info| tcp_info::congestion(&info))
     }
 
     fn packetisation(&mut self, messages_sent: u64) -> Packetisation {
         let figures = self.socket.as_ref().and_then(|socket| {
             let fd = socket.as_raw_fd();
-            let now = TcpInfo::read(fd).filter(|_| self.flavour.has_one_path(fd))?;
+            let now = tcp_info::read(fd).filter(|_| self.flavour.has_one_path(fd))?;
             let headers = header_bytes(&now, IpVersion::of(self.peer?.ip())) + self.flavour.option_bytes(fd);
             measured(self.started.as_ref()?, &now, headers, messages_sent)
         });
@@ -332,14 +327,20 @@ impl Transport for End {
 }
 
 /// Bytes of IP and TCP header in a data segment.
-fn header_bytes(info: &TcpInfo, ip_version: IpVersion) -> u64 {
-    let options = if info.options() & TIMESTAMP_OPTION_BIT == 0 { 0 } else { TIMESTAMP_OPTION_BYTES };
+fn header_bytes(info: &KernelStructure, ip_version: IpVersion) -> u64 {
+    let options =
+        if tcp_info::options(info) & TIMESTAMP_OPTION_BIT == 0 { 0 } else { TIMESTAMP_OPTION_BYTES };
     ip_version.header_bytes() as u64 + TCP_HEADER_BYTES + options
 }
 
 /// Data segments per message and mean IP packet size between two readings; `None` when nothing was sent or the
 /// kernel is too old to count (data segments: Linux 4.6, bytes sent: 4.19). Retransmissions count as packets.
-fn measured(start: &TcpInfo, end: &TcpInfo, header_bytes: u64, messages: u64) -> Option<(f64, f64)> {
+fn measured(
+    start: &KernelStructure,
+    end: &KernelStructure,
+    header_bytes: u64,
+    messages: u64,
+) -> Option<(f64, f64)> {
     let difference = |name| Some(end.field(name)?.saturating_sub(start.field(name)?));
     let segments = difference("data_segments_out").filter(|segments| *segments > 0)?;
     let bytes = difference("bytes_sent")?;

@@ -8,6 +8,8 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
 use netjoule_sockets::socket;
+use netjoule_transport::kernel_structure::{Field, KernelStructure};
+use netjoule_transport::opening::Stream;
 use netjoule_transport::{Result, Values};
 use socket2::{Protocol, Socket};
 
@@ -20,8 +22,8 @@ const INFO_BYTES: usize = 128;
 const FLAGS_OFFSET: usize = 8;
 const FLAG_FALLBACK: u32 = 1;
 
-/// Report name, offset and width in bytes of the fields that go into the report. The structure only grows at its end.
-const FIELDS: [(&str, usize, usize); 7] = [
+/// The fields that go into the report.
+const FIELDS: [Field; 7] = [
     ("mptcp_additional_subflows", 0, 1),
     ("mptcp_addresses_announced", 1, 1),
     ("mptcp_addresses_accepted", 2, 1),
@@ -31,6 +33,9 @@ const FIELDS: [(&str, usize, usize); 7] = [
     ("mptcp_bytes_received", 64, 8),
 ];
 
+const TCP: Stream =
+    Stream { name: "TCP", connection: "connection", magic: b"NJTC", under_way: &[libc::ENOTCONN] };
+
 /// What kind of socket a flow has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flavour {
@@ -39,11 +44,11 @@ pub(crate) enum Flavour {
 }
 
 impl Flavour {
-    /// For error sentences.
-    pub(crate) fn name(self) -> &'static str {
+    /// How its connections are opened.
+    pub(crate) fn stream(self) -> &'static Stream {
         match self {
-            Self::Tcp => "TCP",
-            Self::Mptcp => "MPTCP",
+            Self::Tcp => &TCP,
+            Self::Mptcp => &Stream { name: "MPTCP", ..TCP },
         }
     }
 
@@ -65,59 +70,37 @@ impl Flavour {
             return Values::new();
         }
         let info = mptcp_info(fd);
-        let mut values = info.as_deref().map_or_else(Values::new, fields);
-        values.insert("mptcp_fell_back_to_tcp".into(), fell_back(fd, info.as_deref()).into());
+        let mut values = info.as_ref().map_or_else(Values::new, KernelStructure::values);
+        values.insert("mptcp_fell_back_to_tcp".into(), fell_back(fd, info.as_ref()).into());
         values
     }
 
     /// Whether TCP_INFO speaks of the whole connection: not of one with several subflows.
     pub(crate) fn has_one_path(self, fd: RawFd) -> bool {
-        self == Self::Tcp || mptcp_info(fd).is_none_or(|info| info.first() == Some(&0))
+        self == Self::Tcp || mptcp_info(fd).is_none_or(|info| info.number(0, 1) == Some(0))
     }
 
     /// Bytes of MPTCP's options in a data segment: DSS with a 64-bit acknowledgement and mapping, without checksum, is 26
     /// bytes (RFC 8684 section 3.3), padded to 28.
     pub(crate) fn option_bytes(self, fd: RawFd) -> u64 {
         match self {
-            Self::Mptcp if !fell_back(fd, mptcp_info(fd).as_deref()) => 28,
+            Self::Mptcp if !fell_back(fd, mptcp_info(fd).as_ref()) => 28,
             _ => 0,
         }
     }
 }
 
 /// The kernel's `struct mptcp_info`; a connection that fell back has none.
-fn mptcp_info(fd: RawFd) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; INFO_BYTES];
-    let length = socket::get_option_bytes(fd, SOL_MPTCP, MPTCP_INFO, &mut bytes).ok()?;
-    bytes.truncate(length);
-    Some(bytes)
+fn mptcp_info(fd: RawFd) -> Option<KernelStructure> {
+    KernelStructure::read(fd, (SOL_MPTCP, MPTCP_INFO), INFO_BYTES, &FIELDS)
 }
 
 /// A listener gives a plain TCP socket to a peer that never spoke MPTCP (`SO_PROTOCOL`); a connection that began as MPTCP
 /// and lost it has the flag, or answers no MPTCP question any more.
-fn fell_back(fd: RawFd, info: Option<&[u8]>) -> bool {
+fn fell_back(fd: RawFd, info: Option<&KernelStructure>) -> bool {
     let protocol = socket::get_option(fd, libc::SOL_SOCKET, libc::SO_PROTOCOL).ok();
-    let flags = info.and_then(|info| number(info, FLAGS_OFFSET, 4));
+    let flags = info.and_then(|info| info.number(FLAGS_OFFSET, 4));
     protocol != Some(libc::IPPROTO_MPTCP) || flags.is_none_or(|flags| flags as u32 & FLAG_FALLBACK != 0)
-}
-
-fn fields(info: &[u8]) -> Values {
-    FIELDS
-        .iter()
-        .filter_map(|(name, offset, width)| {
-            let value = number(info, *offset, *width)?.min((1 << 53) - 1);
-            Some(((*name).to_owned(), value.into()))
-        })
-        .collect()
-}
-
-fn number(info: &[u8], offset: usize, width: usize) -> Option<u64> {
-    let bytes = info.get(offset..offset + width)?;
-    Some(match width {
-        1 => bytes[0].into(),
-        4 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
-        _ => u64::from_ne_bytes(bytes.try_into().ok()?),
-    })
 }
 
 #[cfg(test)]
@@ -129,7 +112,7 @@ mod tests {
         let mut info = vec![0; 48];
         info[0] = 2;
         info[44..48].copy_from_slice(&7_u32.to_ne_bytes());
-        let values = fields(&info);
+        let values = KernelStructure { fields: &FIELDS, bytes: info }.values();
         assert_eq!(values["mptcp_additional_subflows"], 2);
         assert_eq!(values["mptcp_retransmissions"], 7);
         assert!(!values.contains_key("mptcp_bytes_sent"));

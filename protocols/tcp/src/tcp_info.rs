@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The kernel's `struct tcp_info` (include/uapi/linux/tcp.h), read by field offset.
-//!
-//! The structure only ever grows at its end, so an older kernel returns a shorter one and the fields beyond it are
-//! left out. Offsets are the ABI of every architecture (no padding that differs).
 
 use std::os::fd::RawFd;
 
-use netjoule_sockets::socket;
-use netjoule_transport::{Congestion, Values};
+use netjoule_transport::kernel_structure::{Field, KernelStructure};
+use netjoule_transport::Congestion;
 
 /// Longest structure that is read, in bytes.
 const LENGTH_BYTES: usize = 256;
@@ -15,8 +12,8 @@ const LENGTH_BYTES: usize = 256;
 /// Offset of `tcpi_options`.
 const OPTIONS_OFFSET: usize = 5;
 
-/// Report name, offset and width in bytes of the fields that go into the report.
-const FIELDS: [(&str, usize, usize); 19] = [
+/// The fields that go into the report.
+const FIELDS: [Field; 19] = [
     ("retransmits_pending", 2, 1),
     ("rto_us", 8, 4),
     ("snd_mss_bytes", 16, 4),
@@ -41,74 +38,40 @@ const FIELDS: [(&str, usize, usize); 19] = [
 /// `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): the slow-start threshold was never set.
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
-/// What the kernel said about a connection.
-#[derive(Debug, Clone)]
-pub(crate) struct TcpInfo {
-    bytes: Vec<u8>,
+/// What the kernel says about a connection; `None` when it does not answer.
+pub(crate) fn read(fd: RawFd) -> Option<KernelStructure> {
+    KernelStructure::read(fd, (libc::IPPROTO_TCP, libc::TCP_INFO), LENGTH_BYTES, &FIELDS)
 }
 
-impl TcpInfo {
-    /// Ask the kernel; `None` when it does not answer.
-    pub(crate) fn read(fd: RawFd) -> Option<Self> {
-        let mut bytes = vec![0; LENGTH_BYTES];
-        let length = socket::get_option_bytes(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes).ok()?;
-        bytes.truncate(length);
-        Some(Self { bytes })
+/// Congestion control at this moment. Windows are counted in segments and told in bytes of the sending MSS; in flight
+/// is what `tcp_packets_in_flight` (include/net/tcp.h) counts.
+pub(crate) fn congestion(info: &KernelStructure) -> Congestion {
+    let word = |offset| info.number(offset, 4);
+    let segment_bytes = word(16);
+    let bytes = |segments: Option<u64>| Some(segments?.saturating_mul(segment_bytes?));
+    let in_flight = || {
+        let gone = word(28)? + word(32)?;
+        Some((word(24)? + word(36)?).saturating_sub(gone))
+    };
+    let ms = |microseconds: Option<u64>| microseconds.map(|us| us as f64 * 1e-3);
+    // All ones: no pacing rate is set.
+    let pacing_rate = info.number(104, 8).filter(|rate| *rate != u64::MAX);
+    Congestion {
+        window_bytes: bytes(word(80)),
+        slow_start_threshold_bytes: bytes(word(76).filter(|segments| *segments < NO_THRESHOLD)),
+        pacing_rate_mbps: pacing_rate.map(|rate| rate as f64 * 8e-6),
+        in_flight_bytes: bytes(in_flight()),
+        smoothed_rtt_ms: ms(word(68).filter(|rtt_us| *rtt_us > 0)),
+        rtt_variation_ms: ms(word(72)),
+        packets_lost: None,
+        packets_retransmitted: word(100),
+        loss_events: None,
     }
+}
 
-    /// A field by its report name; `None` when this kernel does not have it.
-    pub(crate) fn field(&self, name: &str) -> Option<u64> {
-        let (_, offset, width) = FIELDS.iter().find(|(field, ..)| *field == name)?;
-        self.number(*offset, *width)
-    }
-
-    fn number(&self, offset: usize, width: usize) -> Option<u64> {
-        let bytes = self.bytes.get(offset..offset + width)?;
-        Some(match width {
-            1 => bytes[0].into(),
-            4 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
-            _ => u64::from_ne_bytes(bytes.try_into().ok()?),
-        })
-    }
-
-    /// Congestion control at this moment. Windows are counted in segments and told in bytes of the sending MSS; in flight
-    /// is what `tcp_packets_in_flight` (include/net/tcp.h) counts.
-    pub(crate) fn congestion(&self) -> Congestion {
-        let word = |offset| self.number(offset, 4);
-        let segment_bytes = word(16);
-        let bytes = |segments: Option<u64>| Some(segments?.saturating_mul(segment_bytes?));
-        let in_flight = || {
-            let gone = word(28)? + word(32)?;
-            Some((word(24)? + word(36)?).saturating_sub(gone))
-        };
-        let ms = |microseconds: Option<u64>| microseconds.map(|us| us as f64 * 1e-3);
-        // All ones: no pacing rate is set.
-        let pacing_rate = self.number(104, 8).filter(|rate| *rate != u64::MAX);
-        Congestion {
-            window_bytes: bytes(word(80)),
-            slow_start_threshold_bytes: bytes(word(76).filter(|segments| *segments < NO_THRESHOLD)),
-            pacing_rate_mbps: pacing_rate.map(|rate| rate as f64 * 8e-6),
-            in_flight_bytes: bytes(in_flight()),
-            smoothed_rtt_ms: ms(word(68).filter(|rtt_us| *rtt_us > 0)),
-            rtt_variation_ms: ms(word(72)),
-            packets_lost: None,
-            packets_retransmitted: word(100),
-            loss_events: None,
-        }
-    }
-
-    /// Options in use (`tcpi_options`); bit 0 is the time stamp.
-    pub(crate) fn options(&self) -> u8 {
-        self.bytes.get(OPTIONS_OFFSET).copied().unwrap_or(0)
-    }
-
-    /// Every field that this kernel has, for the report.
-    pub(crate) fn values(&self) -> Values {
-        FIELDS
-            .iter()
-            .filter_map(|(name, ..)| Some(((*name).to_owned(), self.field(name)?.min((1 << 53) - 1).into())))
-            .collect()
-    }
+/// Options in use (`tcpi_options`); bit 0 is the time stamp.
+pub(crate) fn options(info: &KernelStructure) -> u64 {
+    info.number(OPTIONS_OFFSET, 1).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -119,7 +82,7 @@ mod tests {
     fn fields_beyond_an_older_kernels_structure_are_left_out() {
         let mut bytes = vec![0; 160];
         bytes[68..72].copy_from_slice(&1234_u32.to_ne_bytes());
-        let info = TcpInfo { bytes };
+        let info = KernelStructure { fields: &FIELDS, bytes };
         assert_eq!(info.field("rtt_us"), Some(1234));
         assert_eq!(info.field("bytes_sent"), None);
         assert!(!info.values().contains_key("bytes_sent"));
@@ -128,7 +91,7 @@ mod tests {
     /// Offsets of `congestion` against the C library's structure.
     #[test]
     fn congestion_is_read_in_bytes_and_milliseconds() {
-        let mut info = TcpInfo { bytes: vec![0; 160] };
+        let mut info = KernelStructure { fields: &FIELDS, bytes: vec![0; 160] };
         let mut put = |offset: usize, value: u32| {
             info.bytes[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
         };
@@ -153,13 +116,13 @@ mod tests {
             packets_retransmitted: Some(4),
             loss_events: None,
         };
-        assert_eq!(info.congestion(), expected);
+        assert_eq!(congestion(&info), expected);
         info.bytes[104..112].fill(0xff);
         info.bytes[76..80].copy_from_slice(&7_u32.to_ne_bytes());
-        let told = info.congestion();
+        let told = congestion(&info);
         assert_eq!((told.pacing_rate_mbps, told.slow_start_threshold_bytes), (None, Some(7_000)));
         info.bytes.truncate(100);
-        assert_eq!(info.congestion().packets_retransmitted, None);
+        assert_eq!(congestion(&info).packets_retransmitted, None);
     }
 
     #[test]

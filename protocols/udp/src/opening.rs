@@ -3,9 +3,10 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
 
 use netjoule_sockets::socket::is_unreachable;
-use netjoule_sockets::{random, socket};
+use netjoule_sockets::{datagram, random};
 use netjoule_transport::{Result, TransportError};
 use socket2::Socket;
 
@@ -74,8 +75,8 @@ impl Opening {
     /// Read one datagram with its sender during the handshake.
     fn read_one(&self, socket: &Socket) -> Result<Option<([u8; DATAGRAM_BYTES + 1], usize, SocketAddr)>> {
         let mut bytes = [0_u8; DATAGRAM_BYTES + 1];
-        match socket::receive_from(socket, &mut bytes) {
-            Ok(received) => Ok(received.map(|(length, from)| (bytes, length, from))),
+        match datagram::receive_one(socket.as_raw_fd(), &mut bytes) {
+            Ok(received) => Ok(received.map(|one| (bytes, one.length, one.from))),
             Err(error) if is_unreachable(&error) => self.refused_while_connecting(&error).map(|()| None),
             Err(error) => Err(TransportError::io("receive a UDP datagram")(error)),
         }

@@ -6,32 +6,18 @@
 //! they leave within the call, so no sleep can hold any of them back.
 
 use std::io;
-use std::os::fd::AsRawFd;
 
-use netjoule_sockets::datagram::{self, is_gso_refused, GSO_BYTES, GSO_SEGMENTS};
-use netjoule_sockets::send_batch::SendBatch;
+use netjoule_sockets::datagram::is_gso_refused;
+use netjoule_sockets::send_call::SendCall;
 use netjoule_transport::message_rate::MessageRate;
 use netjoule_transport::{FlowSpec, Role};
 use socket2::Socket;
 
-/// Messages per `sendmmsg`: more than the engine offers at once.
-const MESSAGES_PER_CALL: usize = 64;
-
 /// How a sending end hands over several messages.
 #[derive(Debug)]
 pub(crate) struct SendMethod {
-    call: Call,
+    call: SendCall,
     pace: MessageRate,
-}
-
-#[derive(Debug)]
-enum Call {
-    /// One `send` each.
-    Single,
-    /// One `sendmmsg` for all.
-    Batched(SendBatch),
-    /// One GSO train for all.
-    Train,
 }
 
 impl SendMethod {
@@ -39,9 +25,9 @@ impl SendMethod {
     pub(crate) fn of(flow: &FlowSpec) -> Self {
         let pace = MessageRate::of(flow);
         let call = match flow.role {
-            Role::Sender if flow.gso => Call::Train,
-            Role::Sender if pace.is_fast() => Call::Batched(SendBatch::new(MESSAGES_PER_CALL)),
-            Role::Sender | Role::Receiver => Call::Single,
+            Role::Sender if flow.gso => SendCall::Train,
+            Role::Sender if pace.is_fast() => SendCall::batched(),
+            Role::Sender | Role::Receiver => SendCall::Single,
         };
         Self { call, pace }
     }
@@ -49,38 +35,35 @@ impl SendMethod {
     /// `messages` per call.
     #[cfg(test)]
     pub(crate) fn batched(messages: usize) -> Self {
-        Self { call: Call::Batched(SendBatch::new(messages)), pace: MessageRate::default() }
+        let batch = netjoule_sockets::send_batch::SendBatch::new(messages);
+        Self { call: SendCall::Batched(batch), pace: MessageRate::default() }
     }
 
     /// Messages of `payload_bytes` are about to be handed over.
     pub(crate) fn expect(&mut self, messages: usize, payload_bytes: usize, now_ns: i64) {
-        if matches!(self.call, Call::Single) {
+        if matches!(self.call, SendCall::Single) {
             self.pace.count(messages, payload_bytes, now_ns);
             if self.pace.is_fast() {
-                self.call = Call::Batched(SendBatch::new(MESSAGES_PER_CALL));
+                self.call = SendCall::batched();
             }
         }
     }
 
     /// Its name in the flow's statistics.
     pub(crate) fn name(&self) -> &'static str {
-        match self.call {
-            Call::Single => "send",
-            Call::Batched(_) => "sendmmsg",
-            Call::Train => "gso",
-        }
+        self.call.name()
     }
 
     /// Whether several messages are one packet to the kernel.
     pub(crate) fn is_one_train(&self) -> bool {
-        matches!(self.call, Call::Train)
+        matches!(self.call, SendCall::Train)
     }
 
     /// Messages that one call takes one by one, so that it may stop between them.
     pub(crate) fn room(&self) -> usize {
         match &self.call {
-            Call::Batched(batch) => batch.room(),
-            Call::Single | Call::Train => 1,
+            SendCall::Batched(batch) => batch.room(),
+            SendCall::Single | SendCall::Train => 1,
         }
     }
 
@@ -94,41 +77,17 @@ impl SendMethod {
         messages: &[u8],
         payload_bytes: usize,
     ) -> io::Result<usize> {
-        let fd = socket.as_raw_fd();
-        let train = match &mut self.call {
-            Call::Single => None,
-            Call::Batched(outgoing) if messages.len() > payload_bytes => {
-                return outgoing.send(fd, messages, payload_bytes)
-            }
-            Call::Batched(_) => None,
-            Call::Train => train(messages, payload_bytes),
-        };
-        let Some((train, segment_bytes)) = train else {
-            return socket.send_with_flags(&messages[..payload_bytes], libc::MSG_DONTWAIT).map(|_| 1);
-        };
-        match datagram::send_segmented(fd, train, segment_bytes) {
-            Ok(()) => Ok(train.len() / payload_bytes),
-            Err(error) if is_gso_refused(&error) => {
-                self.call = Call::Batched(SendBatch::new(MESSAGES_PER_CALL));
-                self.hand_over(socket, messages, payload_bytes)
-            }
-            Err(error) => Err(error),
-        }
+        self.call.send(socket, messages, payload_bytes, is_gso_refused)
     }
-}
-
-/// The longest train at the front of `messages` and its segment size; `None` where a train would be one message.
-fn train(messages: &[u8], payload_bytes: usize) -> Option<(&[u8], u16)> {
-    let segment_bytes = u16::try_from(payload_bytes).ok()?;
-    let count = (GSO_BYTES / payload_bytes).min(GSO_SEGMENTS).min(messages.len() / payload_bytes);
-    (count > 1).then(|| (&messages[..count * payload_bytes], segment_bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netjoule_sockets::datagram::receive_one;
     use netjoule_sockets::socket;
     use netjoule_transport::Values;
+    use std::os::fd::AsRawFd;
 
     fn flow(role: Role, gso: bool, rate_bps: u64) -> FlowSpec {
         FlowSpec {
@@ -163,17 +122,6 @@ mod tests {
         assert_eq!(way.name(), "sendmmsg");
     }
 
-    #[test]
-    fn a_train_has_what_one_call_may_carry() {
-        let messages = vec![0; 6400];
-        assert_eq!(train(&messages, 64), Some((&messages[..4096], 64)));
-        assert_eq!(train(&messages[..128], 64), Some((&messages[..128], 64)));
-        assert_eq!(train(&messages[..64], 64), None);
-        let long = vec![0; 130_000];
-        assert_eq!(train(&long, 1440).map(|(train, _)| train.len()), Some(45 * 1440));
-        assert_eq!(train(&long, 40_000), None);
-    }
-
     /// `SO_NO_CHECK` (asm-generic/socket.h): the simplest way to make a kernel refuse trains.
     const SO_NO_CHECK: libc::c_int = 11;
 
@@ -187,8 +135,8 @@ mod tests {
         assert_eq!(way.name(), "sendmmsg");
         let mut buffer = [0; 100];
         for _ in 0..10 {
-            assert_eq!(socket::receive_from(&far, &mut buffer).unwrap().map(|(length, _)| length), Some(64));
+            assert_eq!(receive_one(far.as_raw_fd(), &mut buffer).unwrap().map(|one| one.length), Some(64));
         }
-        assert_eq!(socket::receive_from(&far, &mut buffer).unwrap(), None);
+        assert_eq!(receive_one(far.as_raw_fd(), &mut buffer).unwrap(), None);
     }
 }

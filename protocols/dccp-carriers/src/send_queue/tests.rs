@@ -14,12 +14,13 @@ fn pair() -> (Socket, Socket) {
 
 fn sizes(socket: &Socket) -> Vec<usize> {
     let mut buffer = [0; 2048];
-    std::iter::from_fn(|| socket::receive_from(socket, &mut buffer).unwrap()).map(|(size, _)| size).collect()
+    let next = || datagram::receive_one(socket.as_raw_fd(), &mut buffer).unwrap();
+    std::iter::from_fn(next).map(|one| one.length).collect()
 }
 
 /// Every way, fresh.
-fn ways() -> [SendMethod; 3] {
-    [SendMethod::Single, SendMethod::batched(), SendMethod::Train]
+fn ways() -> [SendCall; 3] {
+    [SendCall::Single, SendCall::batched(), SendCall::Train]
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn a_train_from_elsewhere_leaves_behind_what_is_waiting() {
 fn a_train_that_a_full_socket_refuses_waits_in_the_queue() {
     // Unlike a UDP socket over loopback, this one says when it is full.
     let (near, far) = Socket::pair(Domain::UNIX, Type::DGRAM, None).unwrap();
-    let mut send_queue = SendQueue::new(SendMethod::Single, IpVersion::V4);
+    let mut send_queue = SendQueue::new(SendCall::Single, IpVersion::V4);
     let most = 100_000;
     let full = (0..most).find(|_| {
         send_queue.send_train(&near, &[0x04; 1000], 1000, Ecn::NotEct).unwrap();
@@ -121,7 +122,7 @@ fn a_train_that_a_full_socket_refuses_waits_in_the_queue() {
 #[test]
 fn what_a_full_socket_leaves_of_a_shared_call_waits_in_order() {
     let (near, far) = Socket::pair(Domain::UNIX, Type::DGRAM, None).unwrap();
-    let mut send_queue = SendQueue::new(SendMethod::batched(), IpVersion::V4);
+    let mut send_queue = SendQueue::new(SendCall::batched(), IpVersion::V4);
     let mut sent = 0_u32;
     while !send_queue.is_blocked() {
         for _ in 0..50 {
@@ -151,7 +152,7 @@ fn what_a_full_socket_leaves_of_a_shared_call_waits_in_order() {
 #[test]
 fn an_unconnected_socket_calls_the_destination() {
     let [near, far] = [(); 2].map(|()| socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap());
-    let mut send_queue = SendQueue::new(SendMethod::Train, IpVersion::V4);
+    let mut send_queue = SendQueue::new(SendCall::Train, IpVersion::V4);
     send_queue.set_destination(far.local_addr().unwrap().as_socket());
     for _ in 0..3 {
         send_queue.space().extend([0; 20]);

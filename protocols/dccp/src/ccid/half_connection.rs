@@ -47,6 +47,13 @@ pub struct Incoming<'a> {
     pub packet: &'a Packet<'a>,
 }
 
+impl Incoming<'_> {
+    /// Packets like it but for the number, `packets` of them with the numbers behind its own.
+    pub(crate) fn followers(&self, packets: u64) -> impl Iterator<Item = Self> + '_ {
+        (1..=packets).map(|step| Self { seq: self.seq.add(step), ..*self })
+    }
+}
+
 /// When the next data packet may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Departure {
@@ -114,11 +121,8 @@ pub trait SendingCcid: fmt::Debug + Send {
     /// Data packets like `incoming` but for the number and the contents, `packets` of them with the numbers behind its own,
     /// arrived together with it. The same as [`Self::on_incoming`] for each.
     fn on_followers(&mut self, incoming: &Incoming<'_>, packets: u64) {
-        for step in 1..=packets {
-            let follower = Incoming { seq: incoming.seq.add(step), ..*incoming };
-            // What was right with the options of the first packet is right with theirs: they are the same.
-            let _ = self.on_incoming(&follower);
-        }
+        // What was right with the options of the first packet is right with theirs: they are the same.
+        incoming.followers(packets).for_each(|follower| _ = self.on_incoming(&follower));
     }
 
     /// When [`Self::on_timeout`] is due.
@@ -171,11 +175,8 @@ pub trait ReceivingCcid: fmt::Debug + Send {
     /// Data packets like `incoming` but for the number and the contents, `packets` of them with the numbers behind its own,
     /// arrived together with it. The same as [`Self::on_incoming`] for each.
     fn on_followers(&mut self, incoming: &Incoming<'_>, packets: u64) {
-        for step in 1..=packets {
-            let follower = Incoming { seq: incoming.seq.add(step), ..*incoming };
-            // What was right with the options of the first packet is right with theirs: they are the same.
-            let _ = self.on_incoming(&follower);
-        }
+        // What was right with the options of the first packet is right with theirs: they are the same.
+        incoming.followers(packets).for_each(|follower| _ = self.on_incoming(&follower));
     }
 
     /// When an acknowledgement must leave at the latest; at or before the present: now. `None`: nothing to say.

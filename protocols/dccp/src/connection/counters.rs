@@ -32,13 +32,10 @@ counters! {
 
 impl Counters {
     pub(crate) fn on_sent(&mut self, kind: PacketType) {
+        self.data_packets_sent += u64::from(kind.is_data());
         match kind {
-            PacketType::Data => self.data_packets_sent += 1,
-            PacketType::DataAck => {
-                self.data_packets_sent += 1;
-                self.acks_sent += 1;
-            }
-            PacketType::Ack => self.acks_sent += 1,
+            PacketType::Data => {}
+            PacketType::DataAck | PacketType::Ack => self.acks_sent += 1,
             PacketType::Sync => self.syncs_sent += 1,
             PacketType::SyncAck => self.sync_acks_sent += 1,
             PacketType::Reset => self.resets_sent += 1,
@@ -47,13 +44,10 @@ impl Counters {
     }
 
     pub(crate) fn on_received(&mut self, kind: PacketType) {
+        self.data_packets_received += u64::from(kind.is_data());
         match kind {
-            PacketType::Data => self.data_packets_received += 1,
-            PacketType::DataAck => {
-                self.data_packets_received += 1;
-                self.acks_received += 1;
-            }
-            PacketType::Ack => self.acks_received += 1,
+            PacketType::Data => {}
+            PacketType::DataAck | PacketType::Ack => self.acks_received += 1,
             PacketType::Sync => self.syncs_received += 1,
             PacketType::SyncAck => self.sync_acks_received += 1,
             PacketType::Reset => self.resets_received += 1,

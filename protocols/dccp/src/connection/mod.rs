@@ -109,8 +109,6 @@ pub struct Connection {
     departure: Option<Departure>,
     /// Limit while the peer's address is not proven.
     packet_limit_bytes: Option<usize>,
-    /// Number and size of the last path MTU probe.
-    probe: Option<(Seq48, usize)>,
     /// Latest time that was told.
     now_ns: i64,
     /// When the timers were looked at last.
@@ -127,8 +125,6 @@ pub struct Connection {
     waited_ns: i64,
     /// This end says Slow Receiver until this time.
     slow_until_ns: Option<i64>,
-    /// The peer said Slow Receiver until about this time.
-    slow_receiver_until_ns: Option<i64>,
     /// [`Self::close`] was called; what is queued goes first.
     close_wanted: bool,
     /// Data of a Request or Response was delivered; no second piece (section 8.5 step 16).
@@ -200,7 +196,6 @@ impl Connection {
             option_bytes: Vec::new(),
             drops: DroppedData::default(),
             departure: None,
-            probe: None,
             packet_limit_bytes: None,
             now_ns,
             timers_ran_ns: i64::MIN,
@@ -210,7 +205,6 @@ impl Connection {
             heard_ns: now_ns,
             waited_ns: 0,
             slow_until_ns: None,
-            slow_receiver_until_ns: None,
             close_wanted: false,
             handshake_data_taken: false,
             config,
@@ -289,11 +283,6 @@ impl Connection {
     /// Value in force of a feature (RFC 4340 section 6.4), e.g. whether this end sends Ack Vectors.
     pub fn feature(&self, feature: Feature, location: Location) -> u64 {
         self.features.value(feature, location)
-    }
-
-    /// The peer's Slow Receiver option holds (RFC 4340 section 11.6): sending faster would not help it.
-    pub fn peer_is_slow(&self, now_ns: i64) -> bool {
-        self.slow_receiver_until_ns.is_some_and(|until_ns| now_ns < until_ns)
     }
 
     /// What the carrier sees of its receive buffer when it reads at `now_ns`: how long the packets that are handled next had

@@ -130,11 +130,7 @@ impl Connection {
                 //# connection MUST be reset.
                 return Err(violation(ResetCode::MandatoryError, option));
             }
-            DccpOption::SlowReceiver => {
-                let until_ns = arrival.arrived_ns.saturating_add(self.timer_rtt_ns());
-                self.slow_receiver_until_ns = Some(until_ns);
-                self.counters.slow_receiver_received += 1;
-            }
+            DccpOption::SlowReceiver => self.counters.slow_receiver_received += 1,
             DccpOption::InitCookie(cookie) => {
                 let lost = !self.keep_cookie(arrival.packet.kind, cookie);
                 if lost && mandatory && self.role == Role::Client {

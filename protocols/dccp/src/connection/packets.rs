@@ -49,8 +49,6 @@ pub(super) struct Pending {
     sync_acks: Vec<Seq48>,
     /// Sync that acknowledges this number.
     pub(super) sync: Option<Seq48>,
-    /// Padded Sync of this size in bytes (path MTU probe).
-    pub(super) probe_bytes: Option<usize>,
     pub(super) response: bool,
     pub(super) part_open_ack: bool,
     /// Acks of PARTOPEN that no message without Confirms has followed.
@@ -77,11 +75,7 @@ impl Pending {
 
     /// Nothing but control packets' flags are looked at.
     pub(super) fn any_urgent(&self) -> bool {
-        self.reset.is_some()
-            || self.stray.is_some()
-            || !self.sync_acks.is_empty()
-            || self.sync.is_some()
-            || self.probe_bytes.is_some()
+        self.reset.is_some() || self.stray.is_some() || !self.sync_acks.is_empty() || self.sync.is_some()
     }
 
     /// Something waits that this state lets out.
@@ -292,7 +286,7 @@ impl Connection {
         //= rfc4340#7.7.2
         //# DCCP B MUST send NDP Count options as described above when Send NDP Count/B is one
         if self.ndp_run > 0 && self.features.value(Feature::SendNdpCount, Location::Local) == 1 {
-            put_limited(&DccpOption::NdpCount(self.ndp_run), room, options);
+            DccpOption::NdpCount(self.ndp_run).emit_within(room, options);
         }
         //= rfc4340#13.3
         //# This time MUST have units of hundredths of milliseconds.
@@ -302,7 +296,7 @@ impl Connection {
                 echo: echo.value,
                 elapsed: u32::try_from(elapsed).unwrap_or(u32::MAX),
             };
-            if put_limited(&option, room, options) {
+            if option.emit_within(room, options) {
                 self.echo = None;
             }
         }
@@ -316,7 +310,7 @@ impl Connection {
         if let Some(halves) = &mut self.halves {
             halves.sender.data_options(now_ns, &mut |option| {
                 if rtt_agreed || !matches!(option, DccpOption::RttEstimate(_)) {
-                    put_limited(&option, room, options);
+                    option.emit_within(room, options);
                 }
             });
         }
@@ -350,7 +344,7 @@ impl Connection {
     fn put_acknowledgement(&mut self, now_ns: i64, header: &Header, room: usize, options: &mut Vec<u8>) {
         let Some(ack) = header.ack else { return };
         let is_slow = self.slow_until_ns.is_some_and(|until_ns| now_ns < until_ns);
-        if is_slow && put_limited(&DccpOption::SlowReceiver, room, options) {
+        if is_slow && DccpOption::SlowReceiver.emit_within(room, options) {
             self.counters.slow_receiver_sent += 1;
         }
         if !self.drops.is_empty() {
@@ -358,13 +352,13 @@ impl Connection {
             let mut vector = [0; MAX_VECTOR_BYTES];
             let length = self.drops.write(header.seq, ack, &mut vector[..left]);
             if length > 0 {
-                put_limited(&DccpOption::DataDropped(&vector[..length]), room, options);
+                DccpOption::DataDropped(&vector[..length]).emit_within(room, options);
             }
         }
         if let Some(halves) = &mut self.halves {
             let left = room.saturating_sub(options.len());
             halves.receiver.ack_options(now_ns, header.seq, ack, left, &mut |option| {
-                put_limited(&option, room, options);
+                option.emit_within(room, options);
             });
         }
     }
@@ -393,12 +387,7 @@ impl Connection {
             let payload = is_data.then_some(payload_bytes);
             halves.sender.on_sent(now_ns, header.seq, payload, ecn);
         }
-        //= rfc4340#14.2
-        //# Thus, DCCP-Request and DCCP-Response packets SHOULD be sent as fragmentable.
-        //= rfc4340#14.2
-        //# In addition, DCCP-Reset packets SHOULD be sent as fragmentable,
-        let fragmentable = matches!(kind, PacketType::Request | PacketType::Response | PacketType::Reset);
-        Transmit { bytes, dont_fragment: !fragmentable, ecn }
+        Transmit { bytes, ecn }
     }
 
     /// A Reset that ends nothing here.
@@ -410,17 +399,8 @@ impl Connection {
         }
         let bytes = self.addressing().write_stray(&stray, out);
         self.counters.on_sent(PacketType::Reset);
-        Some(Transmit { bytes, dont_fragment: false, ecn: Ecn::NotEct })
+        Some(Transmit::not_ect(bytes))
     }
-}
-
-/// Append `option` if `options` stays within `room` bytes.
-fn put_limited(option: &DccpOption<'_>, room: usize, options: &mut Vec<u8>) -> bool {
-    let fits = options.len() + option.wire_bytes() <= room;
-    if fits {
-        option.emit(options);
-    }
-    fits
 }
 
 #[cfg(test)]

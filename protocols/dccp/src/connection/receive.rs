@@ -332,9 +332,8 @@ impl Connection {
 
     /// Steps 13 to 15.
     fn react(&mut self, arrival: &Arrival<'_, '_>) {
-        let (now_ns, ack) = (arrival.arrived_ns, arrival.ack);
         match arrival.packet.kind {
-            PacketType::CloseReq => self.on_close_req(now_ns),
+            PacketType::CloseReq => self.on_close_req(arrival.arrived_ns),
             PacketType::Close => self.on_close(),
             PacketType::Sync => {
                 //= rfc4340#8.2
@@ -346,16 +345,7 @@ impl Connection {
                 //# update its GSR variable and reply with a DCCP-SyncAck packet.
                 self.pending.push_sync_ack(arrival.seq);
             }
-            PacketType::SyncAck => self.on_probe_answer(ack),
             _ => {}
-        }
-    }
-
-    /// A path MTU probe came through.
-    fn on_probe_answer(&mut self, ack: Option<Seq48>) {
-        if let Some((_, bytes)) = self.probe.take_if(|(seq, _)| Some(*seq) == ack) {
-            let mtu_bytes = bytes + self.config.carriage.overhead_bytes();
-            self.config.mtu_bytes = u32::try_from(mtu_bytes).unwrap_or(self.config.mtu_bytes);
         }
     }
 

@@ -523,20 +523,7 @@ fn sizes_and_refusals() {
     let mut out = Vec::new();
     assert!(connection.send_now(NOW, &[0; 941], &mut out).is_none());
     let transmit = connection.send_now(NOW, &[0; 940], &mut out).expect("fits");
-    assert_eq!((transmit.bytes, transmit.dont_fragment), (956, true));
-}
-
-#[test]
-fn a_probe_that_comes_back_raises_the_mtu() {
-    let mut connection = connection(Role::Client, State::Open);
-    connection.probe_mtu_bytes(9000);
-    let mut out = Vec::new();
-    let transmit = connection.poll_transmit(NOW, &mut out).expect("a Sync");
-    assert_eq!((transmit.bytes, transmit.dont_fragment), (9000 - 28, true));
-    assert_eq!(connection.max_payload_bytes(), 1440);
-    let answer = packet(PacketType::SyncAck, GSR + 1, GSS + 1, &[]);
-    connection.handle(NOW, Ecn::NotEct, &answer);
-    assert_eq!(connection.max_payload_bytes(), 8940);
+    assert_eq!(transmit.bytes, 956);
 }
 
 #[test]

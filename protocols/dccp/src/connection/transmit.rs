@@ -13,8 +13,6 @@ const PIGGYBACK_BYTES: usize = 128;
 /// packet that arrives, and one that has not got its Confirms by then refuses the data (section 12.1) or, Linux, the
 /// connection.
 const CONFIRMS_AHEAD: u8 = 2;
-/// Longest IPv4 packet; also enough for any path MTU of IPv6 without jumbograms.
-const MAX_MTU_BYTES: u32 = 65_535;
 
 /// Why an acknowledgement should leave.
 #[derive(Debug, Clone, Copy)]
@@ -63,14 +61,11 @@ impl Connection {
             let header = Header::new(PacketType::SyncAck, self.sequence.next(), Some(seq));
             return self.emit(now_ns, header, Carries::default(), &[], out);
         }
-        if let Some(about) = self.pending.sync.take() {
-            //= rfc4340#7.5.4
-            //# This response packet MUST use a new Sequence Number, and thus will increase GSS;
-            let header = Header::new(PacketType::Sync, self.sequence.next(), Some(about));
-            return self.emit(now_ns, header, Carries::default(), &[], out);
-        }
-        let probe_bytes = self.pending.probe_bytes.take()?;
-        self.probe(now_ns, probe_bytes, out)
+        let about = self.pending.sync.take()?;
+        //= rfc4340#7.5.4
+        //# This response packet MUST use a new Sequence Number, and thus will increase GSS;
+        let header = Header::new(PacketType::Sync, self.sequence.next(), Some(about));
+        self.emit(now_ns, header, Carries::default(), &[], out)
     }
 
     fn request(&mut self, now_ns: i64, out: &mut Vec<u8>) -> Option<Transmit> {
@@ -357,22 +352,5 @@ impl Connection {
         let limit = self.max_payload_bytes();
         self.counters.queue_discarded += self.queue.discard_longer_than(limit) as u64;
         self.departure = None;
-    }
-
-    /// Try whether packets of `mtu_bytes` (IP header included) pass: send a padded Sync of that size; its SyncAck raises the
-    /// path MTU (RFC 4340 section 14.1).
-    pub fn probe_mtu_bytes(&mut self, mtu_bytes: u32) {
-        let mtu_bytes = mtu_bytes.min(MAX_MTU_BYTES);
-        let bytes = (mtu_bytes as usize).saturating_sub(self.config.carriage.overhead_bytes());
-        if self.state == State::Open && mtu_bytes > self.config.mtu_bytes {
-            self.pending.probe_bytes = Some(bytes);
-        }
-    }
-
-    fn probe(&mut self, now_ns: i64, bytes: usize, out: &mut Vec<u8>) -> Option<Transmit> {
-        let header = Header::new(PacketType::Sync, self.sequence.next(), Some(self.sequence.gsr));
-        let padding = bytes.saturating_sub(header_bytes(PacketType::Sync, false));
-        self.probe = Some((header.seq, bytes));
-        self.emit(now_ns, header, Carries::default(), &vec![0; padding], out)
     }
 }

@@ -136,16 +136,14 @@ pub enum SendError {
 pub struct Transmit {
     /// Length of the packet that was appended.
     pub bytes: usize,
-    /// Don't fragment (data: yes; Request, Response, Reset: no; RFC 4340 section 14).
-    pub dont_fragment: bool,
     /// ECN field of the IP header.
     pub ecn: Ecn,
 }
 
 impl Transmit {
     /// A packet of the handshake, or a Reset.
-    pub(crate) const fn fragmentable(bytes: usize) -> Self {
-        Self { bytes, dont_fragment: false, ecn: Ecn::NotEct }
+    pub(crate) const fn not_ect(bytes: usize) -> Self {
+        Self { bytes, ecn: Ecn::NotEct }
     }
 }
 

@@ -14,7 +14,7 @@
 mod fields;
 mod summary;
 
-pub use fields::{fields, Value};
+pub use fields::fields;
 pub use summary::{Printable, Summary};
 
 use crate::options::ack_vector::AckState;

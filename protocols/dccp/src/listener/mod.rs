@@ -88,7 +88,6 @@ pub struct Listener {
     farewells: VecDeque<(i64, SocketAddr, Vec<u8>)>,
     second_ns: i64,
     resets_this_second: u32,
-    ccids: Ccids,
 }
 
 /// A packet being judged.
@@ -116,16 +115,6 @@ impl Listener {
     /// `config.remote_port` and `config.carriage`'s remote address are ignored: packets say them. `service_codes`: which are
     /// served. `secret` keys the cookies.
     pub fn new(config: Config, service_codes: Vec<u32>, backlog: usize, secret: [u8; 16]) -> Self {
-        Self::with_ccids(config, service_codes, backlog, secret, Ccids::default())
-    }
-
-    pub(crate) fn with_ccids(
-        config: Config,
-        service_codes: Vec<u32>,
-        backlog: usize,
-        secret: [u8; 16],
-        ccids: Ccids,
-    ) -> Self {
         Self {
             config,
             service_codes,
@@ -137,7 +126,6 @@ impl Listener {
             farewells: VecDeque::new(),
             second_ns: i64::MIN,
             resets_this_second: 0,
-            ccids,
         }
     }
 
@@ -226,7 +214,7 @@ impl Listener {
             return self.respond_statelessly(arrival, config, isr);
         }
         let iss = Seq48::new(random());
-        let connection = Connection::respond(config, arrival.arrived_ns, iss, isr, self.ccids);
+        let connection = Connection::respond(config, arrival.arrived_ns, iss, isr, Ccids::default());
         let entry = HalfOpen { connection, received_bytes: 0, sent_bytes: 0 };
         let expires_ns = arrival.arrived_ns.saturating_add(RESPOND_NS);
         self.half_open.insert(arrival.key(), entry);
@@ -243,17 +231,21 @@ impl Listener {
         Config { carriage, remote_port: arrival.packet.source_port, service_code, ..self.config.clone() }
     }
 
+    fn place(&self, arrival: &Arrival<'_, '_>, service_code: u32) -> cookie::Place {
+        cookie::Place {
+            peer: arrival.peer,
+            remote_port: arrival.packet.source_port,
+            local_port: self.config.local_port,
+            service_code,
+        }
+    }
+
     /// The table is full: a Response whose Init Cookie holds the state instead.
     fn respond_statelessly(&mut self, arrival: &Arrival<'_, '_>, config: Config, isr: Seq48) -> Verdict {
-        let place = cookie::Place {
-            peer: arrival.peer,
-            remote_port: config.remote_port,
-            local_port: config.local_port,
-            service_code: config.service_code,
-        };
+        let place = self.place(arrival, config.service_code);
         let iss = self.secret.response_number(&place, isr);
         let mut entry = HalfOpen {
-            connection: Connection::respond(config, arrival.arrived_ns, iss, isr, self.ccids),
+            connection: Connection::respond(config, arrival.arrived_ns, iss, isr, Ccids::default()),
             received_bytes: arrival.bytes.len(),
             sent_bytes: 0,
         };
@@ -286,12 +278,7 @@ impl Listener {
             return None;
         };
         let opened = self.service_codes.iter().find_map(|&service_code| {
-            let place = cookie::Place {
-                peer: arrival.peer,
-                remote_port: arrival.packet.source_port,
-                local_port: self.config.local_port,
-                service_code,
-            };
+            let place = self.place(arrival, service_code);
             let cookie = self.secret.open(echoed, &place, iss)?;
             Some((service_code, self.secret.request_number(&place, iss), cookie))
         });
@@ -303,7 +290,7 @@ impl Listener {
             return Some(self.refuse(arrival, ResetCode::BadInitCookie));
         };
         let config = self.config_for(arrival, service_code);
-        let mut connection = Connection::respond(config, arrival.arrived_ns, iss, isr, self.ccids);
+        let mut connection = Connection::respond(config, arrival.arrived_ns, iss, isr, Ccids::default());
         cookie.restore(&mut connection, arrival.arrived_ns);
         let payload = connection.handle(arrival.arrived_ns, arrival.ecn, arrival.bytes).map(<[u8]>::to_vec);
         if connection.state() == State::Open {
@@ -386,13 +373,13 @@ impl Listener {
         self.expire(now_ns);
         if let Some((_, peer, packet)) = self.farewells.pop_front() {
             out.extend_from_slice(&packet);
-            return Some((peer, Transmit::fragmentable(packet.len())));
+            return Some((peer, Transmit::not_ect(packet.len())));
         }
         self.invitations.retain(|invitation| !invitation.is_over(now_ns));
         let config = &self.config;
         self.invitations.iter_mut().find_map(|invitation| {
             let bytes = invitation.send(now_ns, config, out)?;
-            Some((invitation.key().0, Transmit::fragmentable(bytes)))
+            Some((invitation.key().0, Transmit::not_ect(bytes)))
         })
     }
 

@@ -34,6 +34,15 @@ impl DccpOption<'_> {
         out.extend_from_slice(contents.rest);
     }
 
+    /// [`Self::emit`], if `out` stays within `limit` bytes; whether it does.
+    pub(crate) fn emit_within(&self, limit: usize, out: &mut Vec<u8>) -> bool {
+        let fits = out.len() + self.wire_bytes() <= limit;
+        if fits {
+            self.emit(out);
+        }
+        fits
+    }
+
     /// Bytes that [`Self::emit`] appends.
     pub fn wire_bytes(&self) -> usize {
         if self.kind() < 32 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packets in words and as fields. The golden vectors hold more lines.
 
-use netjoule_dccp::describe::{fields, Printable, Summary, Value};
+use netjoule_dccp::describe::{fields, Printable, Summary};
 use netjoule_dccp::options::DccpOption;
 use netjoule_dccp::packet::WireSeq;
 use netjoule_dccp::{Packet, PacketType, ResetCode, Seq48};
+use serde_json::json;
 
 fn ack<'a>(option_bytes: &'a [u8], payload: &'a [u8]) -> Packet<'a> {
     Packet {
@@ -81,8 +82,7 @@ fn malformed_options_and_ignored_data_show() {
         Summary(&packet).to_string(),
         "Ack 1 > 2 seq 10 ack 20 [padding 3; malformed 0x250109] 3 bytes ignored"
     );
-    let text = format!("{:?}", fields(&packet));
-    assert!(text.contains(r#"("malformed_options", Text("250109"))"#), "{text}");
+    assert_eq!(fields(&packet)["malformed_options"], "250109");
 }
 
 #[test]
@@ -111,25 +111,21 @@ fn long_text_is_cut() {
 #[test]
 fn fields_name_what_they_hold() {
     let packet = ack(&[38, 4, 0, 192, 43, 4, 0, 5], &[]);
-    let object = |pairs: &[(&'static str, Value)]| Value::Object(pairs.to_vec());
-    let text = |word: &str| Value::Text(word.to_owned());
-    let run = |state: &str| object(&[("state", text(state)), ("packets", Value::Number(1))]);
-    let options = Value::List(vec![
-        object(&[
-            ("name", text("ack_vector")),
-            ("nonce", Value::Number(0)),
-            ("runs", Value::List(vec![run("received"), run("not received")])),
-        ]),
-        object(&[("name", text("elapsed_time")), ("elapsed_us", Value::Number(50))]),
-    ]);
-    let wanted = vec![
-        ("type", text("Ack")),
-        ("source_port", Value::Number(1)),
-        ("destination_port", Value::Number(2)),
-        ("seq", Value::Number(10)),
-        ("ack", Value::Number(20)),
-        ("options", options),
-        ("payload_bytes", Value::Number(0)),
-    ];
+    let wanted = json!({
+        "type": "Ack",
+        "source_port": 1,
+        "destination_port": 2,
+        "seq": 10,
+        "ack": 20,
+        "options": [
+            {
+                "name": "ack_vector",
+                "nonce": 0,
+                "runs": [{ "state": "received", "packets": 1 }, { "state": "not received", "packets": 1 }],
+            },
+            { "name": "elapsed_time", "elapsed_us": 50 },
+        ],
+        "payload_bytes": 0,
+    });
     assert_eq!(fields(&packet), wanted);
 }

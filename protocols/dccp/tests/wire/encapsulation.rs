@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use netjoule_dccp::checksum::{fold, ones_sum, pseudo_header_sum};
-use netjoule_dccp::encapsulation::{contents, open, udp_checksum, DropReason, UdpChecksum};
+use netjoule_dccp::encapsulation::{contents, udp_checksum, DropReason, UdpChecksum};
 
 const DATA: [u8; 18] = [0, 1, 0, 2, 4, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 9, b'h', b'i'];
 
@@ -25,25 +25,26 @@ fn datagram(contents: &[u8]) -> Vec<u8> {
     udp
 }
 
-fn opened(udp: &[u8]) -> Result<&[u8], DropReason> {
-    open(ends().0, ends().1, udp)
+fn checksum(udp: &[u8]) -> UdpChecksum {
+    udp_checksum(ends().0, ends().1, udp)
 }
 
 #[test]
 fn a_sound_datagram_opens_to_its_packet() {
-    assert_eq!(opened(&datagram(&DATA)), Ok(&DATA[..]));
+    assert_eq!(contents(&datagram(&DATA)), Ok(&DATA[..]));
+    assert_eq!(checksum(&datagram(&DATA)), UdpChecksum::Valid);
     // What follows the UDP length (link-layer padding) is no part of it.
     let padded = [datagram(&DATA), vec![0; 6]].concat();
-    assert_eq!(opened(&padded), Ok(&DATA[..]));
+    assert_eq!(contents(&padded), Ok(&DATA[..]));
 }
 
 #[test]
-fn a_zero_or_wrong_checksum_drops() {
+fn a_zero_or_wrong_checksum_shows() {
     let mut udp = datagram(&DATA);
     udp[25] ^= 1;
-    assert_eq!(opened(&udp), Err(DropReason::BadChecksum));
+    assert_eq!(checksum(&udp), UdpChecksum::Wrong);
     udp[6..8].fill(0);
-    assert_eq!(opened(&udp), Err(DropReason::ZeroChecksum));
+    assert_eq!(checksum(&udp), UdpChecksum::Zero);
     assert_eq!(contents(&udp).map(<[u8]>::len), Ok(18));
 }
 
@@ -52,18 +53,20 @@ fn a_checksum_left_to_the_device_is_told_from_a_wrong_one() {
     let mut udp = datagram(&DATA);
     let pseudo = fold(pseudo_header_sum(ends().0, ends().1, 17, udp.len()).unwrap());
     udp[6..8].copy_from_slice(&pseudo.to_be_bytes());
-    assert_eq!(udp_checksum(ends().0, ends().1, &udp), UdpChecksum::Unfinished);
-    assert_eq!(opened(&udp), Err(DropReason::BadChecksum));
+    assert_eq!(checksum(&udp), UdpChecksum::Unfinished);
 }
 
 #[test]
 fn lengths_that_do_not_fit_drop() {
-    assert_eq!(opened(&datagram(&DATA[..11])), Err(DropReason::TooShort(19)));
-    assert_eq!(opened(&datagram(&DATA[..12])), Ok(&DATA[..12]));
+    assert_eq!(contents(&datagram(&DATA[..11])), Err(DropReason::TooShort(19)));
+    assert_eq!(contents(&datagram(&DATA[..12])), Ok(&DATA[..12]));
     let udp = datagram(&DATA);
     let cut = &udp[..udp.len() - 1];
-    assert_eq!(opened(cut), Err(DropReason::Length { udp_length: 26, present_bytes: 25 }));
+    assert_eq!(contents(cut), Err(DropReason::Length { udp_length: 26, present_bytes: 25 }));
     for length in 0..8 {
-        assert_eq!(opened(&udp[..length]), Err(DropReason::Length { udp_length: 0, present_bytes: length }));
+        assert_eq!(
+            contents(&udp[..length]),
+            Err(DropReason::Length { udp_length: 0, present_bytes: length })
+        );
     }
 }

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use crate::airtime::{self, SIFS_NS};
 use crate::contention::Contender;
-use crate::path::Paths;
+use crate::path::{self, Path, Paths, DOWN, UP};
 use crate::port::Port;
 use crate::rng::Rng;
 use crate::station::{Item, Ppdu, Station, StationParams};
@@ -61,8 +61,8 @@ enum Medium {
 enum Event {
     PpduEnd(usize),
     Idle,
-    Up(usize),
-    Down(usize),
+    /// A packet leaves an element of a host's path, in this direction of it.
+    Path(usize, usize),
     Access,
 }
 
@@ -109,7 +109,7 @@ impl<P> Model<P> {
             idle_since_ns: start_ns,
             senders: Vec::new(),
             errors: Rng::new(seed, 1),
-            paths: paths.iter().enumerate().map(|(index, path)| Paths::new(seed, index, path)).collect(),
+            paths: paths.iter().enumerate().map(|(index, path)| path::new(seed, index, path)).collect(),
             drops: vec![WiredDrops::default(); paths.len()],
             departures: VecDeque::new(),
             collisions: 0,
@@ -122,16 +122,16 @@ impl<P> Model<P> {
         let item = Item { packet, to, ip_bytes };
         match from {
             Port::Station(station) => self.push_air(now_ns, station, Direction::Tx, item),
-            Port::Wired(host) => self.push_down(now_ns, host, item),
+            Port::Wired(host) => self.push_path(now_ns, host, DOWN, item),
         }
     }
 
     /// The path of a host consists of other elements from now on; what is on its way enters them anew.
     pub fn change_path(&mut self, now_ns: u64, host: usize, path: &[WiredParams]) {
-        let up = self.paths[host].up.change(path.iter().copied());
-        let down = self.paths[host].down.change(path.iter().rev().copied());
-        up.into_iter().for_each(|item| self.push_up(now_ns, host, item));
-        down.into_iter().for_each(|item| self.push_down(now_ns, host, item));
+        let up = self.paths[host][UP].change(path.iter().copied());
+        let down = self.paths[host][DOWN].change(path.iter().rev().copied());
+        up.into_iter().for_each(|item| self.push_path(now_ns, host, UP, item));
+        down.into_iter().for_each(|item| self.push_path(now_ns, host, DOWN, item));
     }
 
     /// When the link next needs [`Self::advance`]; `None` while nothing is in it.
@@ -153,13 +153,9 @@ impl<P> Model<P> {
         match event {
             Event::PpduEnd(index) => self.end_ppdu(index),
             Event::Idle => self.fall_idle(),
-            Event::Up(host) => {
-                let moved = self.paths[host].up.step();
-                self.leave_up(at_ns, host, moved);
-            }
-            Event::Down(host) => {
-                let moved = self.paths[host].down.step();
-                self.leave_down(at_ns, host, moved);
+            Event::Path(host, way) => {
+                let moved = self.paths[host][way].step();
+                self.leave_path(at_ns, host, way, moved);
             }
             Event::Access => self.start_ppdus(at_ns, now_ns),
         }
@@ -221,7 +217,7 @@ impl<P> Model<P> {
     /// Packets inside the link.
     pub fn held(&self) -> usize {
         let air: usize = self.stations.iter().map(|station| station.up.held() + station.down.held()).sum();
-        air + self.paths.iter().map(Paths::held).sum::<usize>() + self.departures.len()
+        air + self.paths.iter().flatten().map(Path::held).sum::<usize>() + self.departures.len()
     }
 
     fn next_event(&self) -> Option<(u64, Event)> {
@@ -241,10 +237,9 @@ impl<P> Model<P> {
     }
 
     fn next_of_paths(&self) -> Option<(u64, Event)> {
-        let ups = self.paths.iter().enumerate().map(|(host, path)| (path.up.next_ns(), Event::Up(host)));
-        let downs =
-            self.paths.iter().enumerate().map(|(host, path)| (path.down.next_ns(), Event::Down(host)));
-        let due = ups.chain(downs).filter_map(|(at_ns, event)| Some((at_ns?, event)));
+        let all = [UP, DOWN].into_iter().flat_map(|way| (0..self.paths.len()).map(move |host| (host, way)));
+        let due =
+            all.filter_map(|(host, way)| Some((self.paths[host][way].next_ns()?, Event::Path(host, way))));
         due.min_by_key(|(at_ns, _)| *at_ns)
     }
 
@@ -325,7 +320,7 @@ impl<P> Model<P> {
             self.contenders[sent.node].failed();
         }
         let Ppdu { direction, end_ns, .. } = sent.ppdu;
-        settled.released.into_iter().for_each(|item| self.leave_air(end_ns, direction, item));
+        settled.released.into_iter().for_each(|item| self.arrive(end_ns, direction == Direction::Rx, item));
     }
 
     fn fall_idle(&mut self) {
@@ -338,52 +333,31 @@ impl<P> Model<P> {
         }
     }
 
-    fn leave_air(&mut self, at_ns: u64, direction: Direction, item: Item<P>) {
-        match (direction, item.to) {
-            (Direction::Rx, to) => self.departures.push_back(Departure { at_ns, to, packet: item.packet }),
-            (Direction::Tx, Port::Station(station)) => self.push_air(at_ns, station, Direction::Rx, item),
-            (Direction::Tx, Port::Wired(host)) => self.push_up(at_ns, host, item),
+    /// A packet has crossed the air or a path: it is where it was going, or at the access point.
+    fn arrive(&mut self, at_ns: u64, is_there: bool, item: Item<P>) {
+        match item.to {
+            to if is_there => self.departures.push_back(Departure { at_ns, to, packet: item.packet }),
+            Port::Station(station) => self.push_air(at_ns, station, Direction::Rx, item),
+            Port::Wired(host) => self.push_path(at_ns, host, UP, item),
         }
     }
 
-    fn push_up(&mut self, now_ns: u64, host: usize, item: Item<P>) {
-        let moved = self.paths[host].up.push(now_ns, item);
-        self.leave_up(now_ns, host, moved);
+    fn push_path(&mut self, now_ns: u64, host: usize, way: usize, item: Item<P>) {
+        let moved = self.paths[host][way].push(now_ns, item);
+        self.leave_path(now_ns, host, way, moved);
     }
 
-    fn push_down(&mut self, now_ns: u64, host: usize, item: Item<P>) {
-        let moved = self.paths[host].down.push(now_ns, item);
-        self.leave_down(now_ns, host, moved);
-    }
-
-    fn leave_up(&mut self, at_ns: u64, host: usize, moved: Result<Option<Item<P>>, WiredDrop>) {
-        if let Some(item) = self.out_of_path(host, moved) {
-            self.departures.push_back(Departure { at_ns, to: item.to, packet: item.packet });
-        }
-    }
-
-    fn leave_down(&mut self, at_ns: u64, host: usize, moved: Result<Option<Item<P>>, WiredDrop>) {
-        match self.out_of_path(host, moved) {
-            Some(item @ Item { to: Port::Station(station), .. }) => {
-                self.push_air(at_ns, station, Direction::Rx, item);
-            }
-            // From wired to wired: nothing to do on the air.
-            Some(item @ Item { to: Port::Wired(other), .. }) => self.push_up(at_ns, other, item),
-            None => {}
+    /// What left the path, if anything did; drops are counted.
+    fn leave_path(&mut self, at_ns: u64, host: usize, way: usize, moved: Result<Option<Item<P>>, WiredDrop>) {
+        match moved {
+            Ok(Some(item)) => self.arrive(at_ns, way == UP, item),
+            Ok(None) => {}
+            Err(WiredDrop::Lost) => self.drops[host].lost += 1,
+            Err(WiredDrop::Full) => self.drops[host].full += 1,
         }
     }
 
     fn push_air(&mut self, now_ns: u64, station: usize, direction: Direction, item: Item<P>) {
         self.stations[station].push(now_ns, direction, item);
-    }
-
-    /// What left the path, if anything did; drops are counted.
-    fn out_of_path(&mut self, host: usize, moved: Result<Option<Item<P>>, WiredDrop>) -> Option<Item<P>> {
-        match moved {
-            Ok(out) => return out,
-            Err(WiredDrop::Lost) => self.drops[host].lost += 1,
-            Err(WiredDrop::Full) => self.drops[host].full += 1,
-        }
-        None
     }
 }

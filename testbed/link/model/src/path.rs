@@ -5,29 +5,19 @@ use crate::rng::Rng;
 use crate::station::Item;
 use crate::wired::{WiredDrop, WiredParams, WiredPath};
 
-/// A path in both directions.
-#[derive(Debug)]
-pub(crate) struct Paths<P> {
-    /// From the access point to the host.
-    pub(crate) up: Path<P>,
-    /// From the host to the access point.
-    pub(crate) down: Path<P>,
-}
+/// A path in both directions: from the access point to the host ([`UP`]), and back ([`DOWN`]).
+pub(crate) type Paths<P> = [Path<P>; 2];
 
-impl<P> Paths<P> {
-    /// The empty path with number `index`; its chance is its own.
-    pub(crate) fn new(seed: u64, index: usize, elements: &[WiredParams]) -> Self {
-        let stream = (index as u64) << 48;
-        Self {
-            up: Path::new(seed, stream + 2, elements.iter().copied()),
-            down: Path::new(seed, stream + 3, elements.iter().rev().copied()),
-        }
-    }
+pub(crate) const UP: usize = 0;
+pub(crate) const DOWN: usize = 1;
 
-    /// Packets inside.
-    pub(crate) fn held(&self) -> usize {
-        self.up.held() + self.down.held()
-    }
+/// The empty path with number `index`; its chance is its own.
+pub(crate) fn new<P>(seed: u64, index: usize, elements: &[WiredParams]) -> Paths<P> {
+    let stream = (index as u64) << 48;
+    [
+        Path::new(seed, stream + 2, elements.iter().copied()),
+        Path::new(seed, stream + 3, elements.iter().rev().copied()),
+    ]
 }
 
 /// One direction of a path.

@@ -101,7 +101,7 @@ impl<P> Station<P> {
     pub(crate) fn close_interval(&mut self, span_ns: (u64, u64), next_end_ns: u64) -> StationLine {
         let counters = self.book.close(next_end_ns);
         let queues = (self.up.waiting(), self.down.waiting());
-        StationLine::new(&self.params.name, span_ns, &counters, queues, self.params.framing.phy())
+        StationLine::new(&self.params.name, span_ns, counters, queues, self.params.framing.phy())
     }
 
     fn queue(&mut self, direction: Direction) -> &mut TxQueue<Item<P>> {

@@ -4,7 +4,7 @@
 //! Air time is split exactly at interval borders; counts belong to the interval of their event.
 //! All directions are the station's: `tx` = station to access point.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::mcs::Phy;
 
@@ -27,12 +27,14 @@ impl Direction {
     }
 }
 
-/// Counts of one station over some time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Counts of one station over some time, and what of them is told of an interval (link_stats.schema.json).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// Air time of what the station sends: data PPDUs, and the acknowledgements it answers with.
+    #[serde(rename = "airtime_tx_s", serialize_with = "seconds")]
     pub airtime_tx_ns: u64,
     /// Air time of what it receives: data PPDUs sent to it, and acknowledgements of its own.
+    #[serde(rename = "airtime_rx_s", serialize_with = "seconds")]
     pub airtime_rx_ns: u64,
     /// MPDUs sent, retransmissions included.
     pub frames_tx: u64,
@@ -43,17 +45,25 @@ pub struct Counters {
     /// Data PPDUs to the station that did not collide.
     pub ppdus_rx: u64,
     /// MPDUs the station sent again.
+    #[serde(rename = "retries")]
     pub retries_tx: u64,
     /// MPDUs the access point sent again to it.
     pub retries_rx: u64,
     /// Packets dropped on the way up: queue full or retry limit.
+    #[serde(rename = "drops")]
     pub drops_tx: u64,
     /// Packets dropped on the way down.
     pub drops_rx: u64,
     /// Packets delivered to the access point.
+    #[serde(skip)]
     pub packets_tx: u64,
     /// Packets delivered to the station.
+    #[serde(skip)]
     pub packets_rx: u64,
+}
+
+fn seconds<S: Serializer>(ns: &u64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(*ns as f64 / 1e9)
 }
 
 impl Counters {
@@ -151,26 +161,9 @@ pub struct StationLine {
     pub t_start_ns: u64,
     /// End of the interval.
     pub t_end_ns: u64,
-    /// See [`Counters::airtime_tx_ns`], seconds.
-    pub airtime_tx_s: f64,
-    /// See [`Counters::airtime_rx_ns`], seconds.
-    pub airtime_rx_s: f64,
-    /// See [`Counters::frames_tx`].
-    pub frames_tx: u64,
-    /// See [`Counters::frames_rx`].
-    pub frames_rx: u64,
-    /// See [`Counters::ppdus_tx`].
-    pub ppdus_tx: u64,
-    /// See [`Counters::ppdus_rx`].
-    pub ppdus_rx: u64,
-    /// See [`Counters::retries_tx`].
-    pub retries: u64,
-    /// See [`Counters::retries_rx`].
-    pub retries_rx: u64,
-    /// See [`Counters::drops_tx`].
-    pub drops: u64,
-    /// See [`Counters::drops_rx`].
-    pub drops_rx: u64,
+    /// What happened in it.
+    #[serde(flatten)]
+    pub counters: Counters,
     /// Packets waiting in the station at the end of the interval.
     pub queue_packets: usize,
     /// Packets waiting for the station in the access point.
@@ -192,7 +185,7 @@ impl StationLine {
     pub fn new(
         station: &str,
         span_ns: (u64, u64),
-        counters: &Counters,
+        counters: Counters,
         queues: (usize, usize),
         phy: &Phy,
     ) -> Self {
@@ -202,16 +195,7 @@ impl StationLine {
             station: station.to_owned(),
             t_start_ns: span_ns.0,
             t_end_ns: span_ns.1,
-            airtime_tx_s: counters.airtime_tx_ns as f64 / 1e9,
-            airtime_rx_s: counters.airtime_rx_ns as f64 / 1e9,
-            frames_tx: counters.frames_tx,
-            frames_rx: counters.frames_rx,
-            ppdus_tx: counters.ppdus_tx,
-            ppdus_rx: counters.ppdus_rx,
-            retries: counters.retries_tx,
-            retries_rx: counters.retries_rx,
-            drops: counters.drops_tx,
-            drops_rx: counters.drops_rx,
+            counters,
             queue_packets: queues.0,
             queue_packets_rx: queues.1,
             phy_rate_mbps: phy.rate_mbps(),

@@ -16,7 +16,7 @@ use netjoule_link_model::range::{within, ParameterError};
 use netjoule_link_model::station::StationParams;
 use netjoule_link_model::wired::WiredParams;
 
-use crate::end::{EndConfig, EndDoc};
+use crate::end::EndConfig;
 use crate::error::{usage, LinkError};
 
 /// Largest integer that every JSON reader keeps exactly.
@@ -274,24 +274,14 @@ fn station(index: usize, doc: StationDoc, radio: &Map<String, Value>) -> Result<
     let params = radio
         .params(&doc.name)
         .map_err(|error| usage(format!("config, radio of {:?}: {error}", doc.name)))?;
-    let end = EndConfig::check(
-        &place,
-        EndDoc {
-            name: doc.name,
-            netns: doc.netns,
-            ifname: doc.ifname,
-            addresses: doc.addresses,
-            mtu: doc.mtu,
-        },
-    )?;
+    let end = EndConfig::check(&place, doc.name, &doc.netns, doc.ifname, &doc.addresses, doc.mtu)?;
     Ok(StationConfig { end, radio, params })
 }
 
 fn wired(index: usize, doc: WiredDoc) -> Result<WiredConfig, LinkError> {
     let place = format!("config, wired[{index}]");
-    let WiredDoc { name, netns, ifname, addresses, mtu, elements } = doc;
-    let end = EndConfig::check(&place, EndDoc { name, netns, ifname, addresses, mtu })?;
-    Ok(WiredConfig { end, elements: params_of(&place, &elements)? })
+    let end = EndConfig::check(&place, doc.name, &doc.netns, doc.ifname, &doc.addresses, doc.mtu)?;
+    Ok(WiredConfig { end, elements: params_of(&place, &doc.elements)? })
 }
 
 #[cfg(test)]

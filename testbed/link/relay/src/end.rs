@@ -38,15 +38,6 @@ pub struct EndConfig {
     pub mtu: u32,
 }
 
-/// What stations and the wired end have in common.
-pub(crate) struct EndDoc {
-    pub(crate) name: String,
-    pub(crate) netns: String,
-    pub(crate) ifname: String,
-    pub(crate) addresses: Vec<String>,
-    pub(crate) mtu: u32,
-}
-
 impl NetnsRef {
     /// `self`, `pid:N`, a path, or the name of a file in /run/netns.
     ///
@@ -75,29 +66,36 @@ impl EndConfig {
     ///
     /// # Errors
     /// [`LinkError::Usage`] with one sentence.
-    pub(crate) fn check(place: &str, doc: EndDoc) -> Result<Self, LinkError> {
+    pub(crate) fn check(
+        place: &str,
+        name: String,
+        netns: &str,
+        ifname: String,
+        addresses: &[String],
+        mtu: u32,
+    ) -> Result<Self, LinkError> {
         let wrong = |sentence: String| usage(format!("{place}: {sentence}"));
-        if doc.name.is_empty() {
+        if name.is_empty() {
             return Err(wrong("name is empty".to_owned()));
         }
-        let ifname_fits = (1..=15).contains(&doc.ifname.len())
-            && doc.ifname.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
-            && !doc.ifname.starts_with(['.', '-']);
+        let ifname_fits = (1..=15).contains(&ifname.len())
+            && ifname.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+            && !ifname.starts_with(['.', '-']);
         if !ifname_fits {
             return Err(wrong(format!(
                 "ifname {:?} is no interface name; use 1 to 15 letters, digits, dots, dashes, underscores",
-                doc.ifname
+                ifname
             )));
         }
-        if doc.addresses.is_empty() {
+        if addresses.is_empty() {
             return Err(wrong("addresses is empty; give at least one, for instance 10.77.0.2/24".to_owned()));
         }
         let addresses: Vec<_> =
-            doc.addresses.iter().map(|text| cidr(text)).collect::<Result<_, _>>().map_err(wrong)?;
+            addresses.iter().map(|text| cidr(text)).collect::<Result<_, _>>().map_err(wrong)?;
         let least = if addresses.iter().any(|(ip, _)| ip.is_ipv6()) { MTU_MIN_IPV6 } else { MTU_MIN_IPV4 };
-        let mtu = within("mtu", doc.mtu, least..=MTU_MAX).map_err(|error| wrong(error.to_string()))?;
-        let netns = NetnsRef::parse(&doc.netns).map_err(wrong)?;
-        Ok(Self { name: doc.name, netns, ifname: doc.ifname, addresses, mtu })
+        let mtu = within("mtu", mtu, least..=MTU_MAX).map_err(|error| wrong(error.to_string()))?;
+        let netns = NetnsRef::parse(netns).map_err(wrong)?;
+        Ok(Self { name, netns, ifname, addresses, mtu })
     }
 }
 

@@ -49,13 +49,6 @@ struct Lateness {
     max_ns: u64,
 }
 
-/// Why the relay ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Signal,
-    Stdin,
-}
-
 /// A running link.
 #[derive(Debug)]
 pub struct Relay {
@@ -87,9 +80,9 @@ pub fn run(config: &Config, keep: bool) -> Result<(), LinkError> {
     let mut relay = Relay::new(config, ports, publisher, signals, !keep);
     say(&relay.ready_line(config));
     let outcome = relay.serve();
-    let last = relay.close();
-    let end = outcome?;
-    say(&with_reason(last, end));
+    let mut last = relay.close();
+    last["reason"] = json!(outcome?);
+    say(&last);
     Ok(())
 }
 
@@ -129,7 +122,8 @@ impl Relay {
         }
     }
 
-    fn serve(&mut self) -> Result<End, LinkError> {
+    /// Relays until something ends it: `signal` or `stdin`.
+    fn serve(&mut self) -> Result<&'static str, LinkError> {
         loop {
             let now_ns = now_ns();
             self.note_lateness(now_ns);
@@ -200,7 +194,7 @@ impl Relay {
     }
 
     /// Waits for the next event, packet or command.
-    fn wait(&mut self) -> Result<Option<End>, LinkError> {
+    fn wait(&mut self) -> Result<Option<&'static str>, LinkError> {
         let wake_ns =
             self.model.next_wake_ns().map_or(self.interval_end_ns, |at_ns| at_ns.min(self.interval_end_ns));
         let now_ns = now_ns();
@@ -218,7 +212,7 @@ impl Relay {
         self.poll(left_ns, watch_ports)
     }
 
-    fn poll(&mut self, timeout_ns: u64, watch_ports: bool) -> Result<Option<End>, LinkError> {
+    fn poll(&mut self, timeout_ns: u64, watch_ports: bool) -> Result<Option<&'static str>, LinkError> {
         let stdin = std::io::stdin();
         let mut fds = vec![readable(self.signals.as_fd()), readable(self.publisher.as_fd())];
         if watch_ports {
@@ -236,13 +230,13 @@ impl Relay {
         let ready: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(true)).collect();
         drop(fds);
         if ready[0] {
-            return Ok(Some(End::Signal));
+            return Ok(Some("signal"));
         }
         if ready[1] {
             self.publisher.accept();
         }
         if self.watch_stdin && ready[ready.len() - 1] {
-            let Some(lines) = self.commands.read(&stdin) else { return Ok(Some(End::Stdin)) };
+            let Some(lines) = self.commands.read(&stdin) else { return Ok(Some("stdin")) };
             lines.iter().for_each(|line| self.obey(line));
         }
         Ok(None)
@@ -284,13 +278,11 @@ impl Relay {
     fn close(self) -> Value {
         let totals = |(index, name): (usize, &String)| {
             let totals = self.model.totals(index);
-            json!({
-                "station": name, "airtime_tx_s": totals.airtime_tx_ns as f64 / 1e9,
-                "airtime_rx_s": totals.airtime_rx_ns as f64 / 1e9, "frames_tx": totals.frames_tx,
-                "frames_rx": totals.frames_rx, "ppdus_tx": totals.ppdus_tx, "ppdus_rx": totals.ppdus_rx,
-                "packets_tx": totals.packets_tx, "packets_rx": totals.packets_rx, "retries": totals.retries_tx,
-                "retries_rx": totals.retries_rx, "drops": totals.drops_tx, "drops_rx": totals.drops_rx,
-            })
+            let mut line = json!(totals);
+            line["station"] = json!(name);
+            line["packets_tx"] = json!(totals.packets_tx);
+            line["packets_rx"] = json!(totals.packets_rx);
+            line
         };
         let drops = |(index, host): (usize, &String)| {
             let drops = self.model.wired_drops(index);
@@ -309,11 +301,6 @@ impl Relay {
         self.ports.close();
         last
     }
-}
-
-fn with_reason(mut last: Value, end: End) -> Value {
-    last["reason"] = json!(if end == End::Signal { "signal" } else { "stdin" });
-    last
 }
 
 fn port_of(index: usize, stations: usize) -> Port {

@@ -114,7 +114,7 @@ fn ranges_of_contract_and_program_agree() {
 fn a_statistics_line_has_exactly_the_contract_s_fields() {
     let schema = contract("schemas/link_stats.schema.json");
     let phy = Phy::new(Standard::Vht, 9, Some(2), 80, 400).unwrap();
-    let line = StationLine::new("client", (0, 100_000_000), &Counters::default(), (1, 2), &phy);
+    let line = StationLine::new("client", (0, 100_000_000), Counters::default(), (1, 2), &phy);
     let line = serde_json::to_value(line).unwrap();
     assert!(validator(&schema).is_valid(&line));
     assert_eq!(keys(&schema["properties"]), keys(&line));

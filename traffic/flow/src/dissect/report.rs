@@ -2,10 +2,11 @@
 //! Lines for people or JSON for machines, and the totals.
 
 use std::io::{self, Write};
+use std::time::{Duration, UNIX_EPOCH};
 
 use netjoule_dccp::describe::{self, Summary};
 use netjoule_dccp::Packet;
-use serde_json::{json, Map, Value};
+use serde_json::{json, Value};
 
 use super::packet::{Encapsulation, Judgement, Seen, Verdict};
 use netjoule_measure::capture::frames::Frame;
@@ -74,7 +75,7 @@ impl<'w> Reporter<'w> {
         let since_s = self.since_first_s(frame);
         let told = Told { transported, encapsulation: seen.encapsulation, parsed };
         match self.style {
-            Style::Json => writeln!(self.out, "{}", told.json(json_start(frame, since_s))),
+            Style::Json => writeln!(self.out, "{}", of_frame(frame, since_s, told.json())),
             Style::Plain => writeln!(self.out, "{} {} {}", frame.number, plain_time(since_s), told.plain()),
         }
     }
@@ -85,9 +86,8 @@ impl<'w> Reporter<'w> {
         let since_s = self.since_first_s(frame);
         match self.style {
             Style::Json => {
-                let mut line = json_start(frame, since_s);
-                line.insert("undecodable".into(), json!(reason));
-                writeln!(self.out, "{}", Value::Object(line))
+                let line = of_frame(frame, since_s, json!({ "undecodable": reason }));
+                writeln!(self.out, "{line}")
             }
             Style::Plain => {
                 writeln!(self.out, "{} {} undecodable: {reason}", frame.number, plain_time(since_s))
@@ -154,39 +154,36 @@ impl Told<'_> {
         format!("{} > {}{udp} {words}", self.transported.source, self.transported.destination)
     }
 
-    /// The rest of a line that begins with `line`.
-    fn json(self, mut line: Map<String, Value>) -> Value {
-        line.insert("source".into(), json!(self.transported.source));
-        line.insert("destination".into(), json!(self.transported.destination));
-        if let Encapsulation::Udp { source, destination } = self.encapsulation {
-            line.insert("udp_source_port".into(), json!(source));
-            line.insert("udp_destination_port".into(), json!(destination));
-        }
-        match self.parsed {
+    fn json(self) -> Value {
+        let mut line = match self.parsed {
             Ok((packet, judgement)) => {
-                line.insert("checksum".into(), json!(judgement.verdict.name()));
+                let mut line = describe::fields(&packet);
+                line["checksum"] = json!(judgement.verdict.name());
                 if !judgement.note.is_empty() {
-                    line.insert("checksum_note".into(), json!(judgement.note));
+                    line["checksum_note"] = json!(judgement.note);
                 }
-                let fields = describe::fields(&packet).into_iter();
-                line.extend(fields.map(|(name, value)| (name.to_owned(), to_json(value))));
+                line
             }
-            Err(reason) => {
-                line.insert("undecodable".into(), json!(reason));
-            }
+            Err(reason) => json!({ "undecodable": reason }),
+        };
+        line["source"] = json!(self.transported.source);
+        line["destination"] = json!(self.transported.destination);
+        if let Encapsulation::Udp { source, destination } = self.encapsulation {
+            line["udp_source_port"] = json!(source);
+            line["udp_destination_port"] = json!(destination);
         }
-        Value::Object(line)
+        line
     }
 }
 
-fn json_start(frame: &Frame<'_>, since_s: Option<f64>) -> Map<String, Value> {
-    let mut line = Map::new();
-    line.insert("number".into(), json!(frame.number));
+/// `line` with the number and the times of its frame.
+fn of_frame(frame: &Frame<'_>, since_s: Option<f64>, mut line: Value) -> Value {
+    line["number"] = json!(frame.number);
     if let Some(since_s) = since_s {
-        line.insert("time_s".into(), json!(since_s));
+        line["time_s"] = json!(since_s);
     }
     if let Some(time) = frame.time_ns.and_then(rfc_3339) {
-        line.insert("time_utc".into(), json!(time));
+        line["time_utc"] = json!(time);
     }
     line
 }
@@ -195,41 +192,14 @@ fn plain_time(since_s: Option<f64>) -> String {
     since_s.map_or_else(|| "-".to_owned(), |since_s| format!("{since_s:.6}"))
 }
 
-fn to_json(value: describe::Value) -> Value {
-    match value {
-        describe::Value::Number(number) => json!(number),
-        describe::Value::Text(text) => json!(text),
-        describe::Value::List(values) => values.into_iter().map(to_json).collect(),
-        describe::Value::Object(fields) => {
-            fields.into_iter().map(|(name, value)| (name.to_owned(), to_json(value))).collect()
-        }
-    }
-}
-
 /// A time as in 2026-11-21T17:00:00.123456789Z; `None` outside the years 1970 to 9999.
 fn rfc_3339(time_ns: i128) -> Option<String> {
     let seconds = time_ns.div_euclid(NS_PER_S);
     if !(0..YEAR_10000_S).contains(&seconds) {
         return None;
     }
-    let (days, second) = ((seconds / 86_400) as i64, (seconds % 86_400) as i64);
-    let (year, month, day) = civil_date(days);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    let ns = time_ns.rem_euclid(NS_PER_S);
-    Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ns:09}Z"))
-}
-
-/// Year, month and day of the Gregorian calendar, so many days after 1 January 1970.
-fn civil_date(days: i64) -> (i64, i64, i64) {
-    // Count from 1 March of year 0, so that a leap day is the last of its year; 400 years repeat.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+    let since_1970 = Duration::new(seconds as u64, time_ns.rem_euclid(NS_PER_S) as u32);
+    Some(humantime::format_rfc3339_nanos(UNIX_EPOCH + since_1970).to_string())
 }
 
 #[cfg(test)]

@@ -111,10 +111,7 @@ impl ReceivingCcid for Receiver {
     fn on_followers(&mut self, incoming: &Incoming<'_>, packets: u64) {
         let in_order = self.record.newest() == Some(incoming.seq);
         if packets == 0 || incoming.ecn == Ecn::Ce || !in_order {
-            for step in 1..=packets {
-                let _ = self.on_incoming(&Incoming { seq: incoming.seq.add(step), ..*incoming });
-            }
-            return;
+            return incoming.followers(packets).for_each(|follower| _ = self.on_incoming(&follower));
         }
         self.record.insert_followers(packets, incoming.ecn);
         self.newest_arrived_ns = incoming.arrived_ns;

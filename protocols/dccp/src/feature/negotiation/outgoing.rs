@@ -46,11 +46,9 @@ impl Negotiation {
         self.refresh();
     }
 
-    /// Append options for a packet with number `seq` to `out`, no more than `write.room_bytes`. Says whether it
-    /// wrote any.
-    pub(crate) fn put_options(&mut self, seq: Seq48, write: Write, out: &mut Vec<u8>) -> bool {
+    /// Append options for a packet with number `seq` to `out`, no more than `write.room_bytes`.
+    pub(crate) fn put_options(&mut self, seq: Seq48, write: Write, out: &mut Vec<u8>) {
         let limit = out.len() + write.room_bytes;
-        let before = out.len();
         if write.answers {
             self.put_answers(write.keep_answers, limit, out);
         }
@@ -75,12 +73,11 @@ impl Negotiation {
             self.fgss = seq;
         }
         self.refresh();
-        out.len() > before
     }
 
     fn put_answers(&mut self, keep: bool, limit: usize, out: &mut Vec<u8>) {
         self.unknown.retain(|&(location, number)| {
-            let sent = put_limited(&confirm(location, number, &[]), limit, out);
+            let sent = confirm(location, number, &[]).emit_within(limit, out);
             keep || !sent
         });
         for place in 0..self.entries.len() {
@@ -96,7 +93,7 @@ impl Negotiation {
                 }
             }
             let option = confirm(located(place), feature.number(), &value);
-            if put_limited(&option, limit, out) && !keep {
+            if option.emit_within(limit, out) && !keep {
                 entry.answer = None;
             }
         }
@@ -130,20 +127,12 @@ fn put_change(feature: Feature, location: Location, entry: &Entry, limit: usize,
         Location::Remote => DccpOption::ChangeR { feature, value },
     };
     let before = out.len();
-    if entry.mandatory && !put_limited(&DccpOption::Mandatory, limit, out) {
+    if entry.mandatory && !DccpOption::Mandatory.emit_within(limit, out) {
         return false;
     }
-    let fits = put_limited(&option, limit, out);
+    let fits = option.emit_within(limit, out);
     if !fits {
         out.truncate(before);
-    }
-    fits
-}
-
-fn put_limited(option: &DccpOption<'_>, limit: usize, out: &mut Vec<u8>) -> bool {
-    let fits = out.len() + option.wire_bytes() <= limit;
-    if fits {
-        option.emit(out);
     }
     fits
 }
