@@ -129,7 +129,7 @@ fn the_command_says_what_carries_dccp_here() {
 #[test]
 fn senseless_options_are_usage_errors() {
     for (args, word) in [
-        (&["--transport", "dccp", "--ccid", "4"][..], "CCID 2 and 3"),
+        (&["--transport", "dccp", "--ccid", "4"][..], "ccid is 2 or 3, not 4"),
         (&["--transport", "dccp", "--carrier", "kernel"], "no carrier kernel"),
         (&["--transport", "dccp", "--peer-carrier", "kernel"], "understand"),
         (&["--transport", "udp", "--ccid", "3"], "udp has no option ccid"),
