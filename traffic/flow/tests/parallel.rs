@@ -400,7 +400,7 @@ fn flags_that_make_no_sense_are_refused_once_before_any_flow() {
         (&["--transport", "udp,tcp"][..], "--to"),
         (&["--transport", "udp,pigeon", "--to", "h"], "pigeon"),
         (&["--transport", "udp,null", "--to", "h", "--bidir"], "--bidir"),
-        (&["--transport", "tcp,dccp", "--to", "h", "--ccid", "9"], "control 9"),
+        (&["--transport", "tcp,dccp", "--to", "h", "--ccid", "9"], "ccid is 2 or 3, not 9"),
         (&["-P", "65", "--to", "h"], "64"),
     ] {
         let finished = send(args);
