@@ -61,7 +61,7 @@ told_fairness <- told_flow_shares <- told_table_iv <- function(rows) {
 #' Rows of another load stay as they are.
 #' @noRd
 with_cell_names <- function(rows) {
-  if (!"offered_rate_mbps" %in% names(rows)) {
+  if (!all(c("transport", "payload_bytes", "offered_rate_mbps") %in% names(rows))) {
     return(rows)
   }
   rows <- copy(rows)

@@ -85,7 +85,10 @@ read_typed <- function(path, types, whole) {
 whole_lines <- function(path) {
   copy <- tempfile("whole", fileext = ".csv")
   # All lines but the last, and in any case the first.
-  system2("sed", c("-e", "1b", "-e", "'$d'", shQuote(path)), stdout = copy, env = "LC_ALL=C")
+  status <- system2("sed", c("-e", "1b", "-e", "'$d'", shQuote(path)), stdout = copy, env = "LC_ALL=C")
+  if (status != 0L) {
+    abort_invalid_data("The whole lines of ", path, " cannot be copied to ", dirname(copy), ": is there room?")
+  }
   copy
 }
 

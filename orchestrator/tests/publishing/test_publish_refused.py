@@ -73,7 +73,8 @@ def test_nothing_is_overwritten(campaign_dir, tmp_path):
     assert taken.read_text() == "mine"
 
 
-def test_a_name_that_is_taken_meanwhile_is_left_alone(campaign_dir, tmp_path, monkeypatch):
+@pytest.mark.parametrize("links", [True, False])
+def test_a_name_that_is_taken_meanwhile_is_left_alone(campaign_dir, tmp_path, monkeypatch, links):
     place = tmp_path / "made"
     place.mkdir()
     whole = archive.written
@@ -83,6 +84,8 @@ def test_a_name_that_is_taken_meanwhile_is_left_alone(campaign_dir, tmp_path, mo
         (place / "b.zip").write_text("mine")
 
     monkeypatch.setattr(archive, "written", written)
+    if not links:
+        monkeypatch.setattr(archive.os, "link", refusing(errno.EPERM))
     with raises(UsageError):
         publish(campaign_dir, place / "b.zip")
     assert [path.name for path in place.iterdir()] == ["b.zip"]
@@ -98,7 +101,7 @@ def refusing(number: int):
 
 def test_a_file_system_without_hard_links_will_do(campaign_dir, tmp_path, monkeypatch):
     expected = publish(campaign_dir, tmp_path / "a.zip").path.read_bytes()
-    monkeypatch.setattr(os, "link", refusing(errno.EPERM))
+    monkeypatch.setattr(archive.os, "link", refusing(errno.EPERM))
     assert publish(campaign_dir, tmp_path / "b.zip").path.read_bytes() == expected
 
 
@@ -111,7 +114,7 @@ def test_a_full_disk_leaves_nothing(campaign_dir, tmp_path, monkeypatch, where):
     elif where == "archive":
         monkeypatch.setattr(archive.shutil, "copyfileobj", refusing(errno.ENOSPC))
     else:
-        monkeypatch.setattr(archive.Path, "replace", refusing(errno.ENOSPC))
+        monkeypatch.setattr(archive.os, "link", refusing(errno.ENOSPC))
     with raises(RunFailed):
         publish(campaign_dir, place / "b.zip")
     assert nothing_left(place)

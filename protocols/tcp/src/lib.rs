@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! netjoule over TCP and MPTCP: messages back to back in one connection, Nagle's algorithm off unless told otherwise.
 //!
-//! `options` (what a user may choose) with `congestion`; `flavour` (TCP or MPTCP); `writer` with `zerocopy`, `deframer` (messages into and out of the stream); `tcp_info`; `end`: the whole.
+//! `options` (what a user may choose) with `congestion`; `flavour` (TCP or MPTCP); `writer` with `zerocopy`,
+//! `deframer` (messages into and out of the stream); `tcp_info`; `end`: the whole.
 
 mod congestion;
 mod end;

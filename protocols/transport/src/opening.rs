@@ -243,7 +243,7 @@ fn read_preface(candidate: &mut Candidate, expected: &Preface) -> Verdict {
 /// The system's.
 pub fn read(mut socket: &Socket, into: &mut [u8]) -> io::Result<usize> {
     match socket.read(into) {
-        // An SCTP association that has ended in peace.
+        // An SCTP association that has ended in peace; an opened TCP connection never says it.
         Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(0),
         outcome => outcome,
     }

@@ -73,7 +73,7 @@ def require_fresh_r() -> None:
     if root is None or library is None or not installed.exists():
         return
     made = root / "analysis-r"
-    sources = (made / "DESCRIPTION", *made.glob("R/*.R"))
+    sources = (made / "DESCRIPTION", *made.glob("R/*"), *made.glob("inst/*"))
     if any(one.stat().st_mtime > installed.stat().st_mtime for one in sources):
         raise HostLacks(
             f"the package netjoule in {library} is older than its sources in {made}",

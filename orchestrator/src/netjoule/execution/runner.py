@@ -198,7 +198,7 @@ async def _unless_failed(work: Coroutine[Any, Any, None], testbed: Testbed) -> N
 
 
 def _set_by_signals(stop: asyncio.Event) -> AbstractContextManager[None]:
-    """What asks to end sets the event while the body runs; a second one ends the process as usual."""
+    """What asks to end sets the event while the body runs; a second one goes to the handler from before."""
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in termination_signals()}
 

@@ -68,20 +68,20 @@ def read(sources: Sequence[Source], options: Options, found: Found) -> None:
     Raises InvalidData for a file that the user named and that cannot be used.
     """
     configs = [source for source in sources if format_of(source.text) == CONFIG]
-    measurements: dict[Path, dict[str, Source]] = defaultdict(dict)
+    measurements: dict[tuple[Path, str], dict[str, Source]] = defaultdict(dict)
     for source in sources:
         found.files.append(FileRead(source, str(format_of(source.text)), options.generator_version))
         if source not in configs:
-            measurements[source.path.with_name(_FILE.sub("", source.name))][source.name] = source
-    for stem, files in measurements.items():
-        active = files.get(f"{stem.name}-active.sca")
+            measurements[source.path.parent, _FILE.sub("", source.name)][source.name] = source
+    for (_, stem), files in measurements.items():
+        active = files.get(f"{stem}-active.sca")
         for source in files.values() if active is None else [active]:
             with found.reading(source):
                 if active is None:
                     what = "the scalars of its measurement's active side are not among the files"
                     raise source.refuse(what, next_step=_TOGETHER)
                 config = next((c for c in configs if _names_it(c, active.name)), None)
-                found.flows += list(_Measurement(stem.name, files, config, options).flows(found.refused))
+                found.flows += list(_Measurement(stem, files, config, options).flows(found.refused))
 
 
 def _names_it(config: Source, scalars: str) -> bool:

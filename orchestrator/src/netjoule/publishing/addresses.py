@@ -8,8 +8,7 @@ addresses were met, and which of them shared a network. So routes and prefixes o
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from netjoule.core.errors import RunFailed
@@ -45,8 +44,17 @@ def parsed(text: str) -> Address | None:
 def names_nobody(address: Address) -> bool:
     """Whether an address is the same on every machine: loopback, none, broadcast, multicast, a netmask."""
     if isinstance(address, IPv6Address):
+        mapped = address.ipv4_mapped
+        if mapped is not None:
+            return names_nobody(mapped)
         return address.is_loopback or address.is_unspecified or address.is_multicast
     return address.is_loopback or address.is_multicast or int(address) >> 24 in (0, 255)
+
+
+def spelled(address: Address) -> str:
+    """An address as text; one of IPv4 inside IPv6 with its dots, whatever Python's version prefers."""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(address) if mapped is None else f"::ffff:{mapped}"
 
 
 def from_mac(address: Address) -> bool:
@@ -65,7 +73,8 @@ class IpBook:
         self._given: frozenset[Address] = frozenset()
 
     def note(self, address: Address) -> None:
-        """Take an address in."""
+        """Take an address in; of one that is written inside IPv6 (RFC 4291, 2.5.5.2) the IPv4 address."""
+        address = _innermost(address)
         if not names_nobody(address):
             self._addresses.setdefault(address)
 
@@ -84,10 +93,11 @@ class IpBook:
 
     def knows(self, address: Address) -> bool:
         """Whether an address was met."""
-        return address in self._addresses
+        return _innermost(address) in self._addresses
 
     def leaks(self, address: Address) -> bool:
         """Whether an address was met and is not the stand-in of another one as well."""
+        address = _innermost(address)
         return address in self._addresses and address not in self._given
 
     def freeze(self) -> None:
@@ -104,6 +114,8 @@ class IpBook:
             address: one that was noted; another one is its own.
             prefix: length that is written behind it: the address of a network is that network's then.
         """
+        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+            return IPv6Address(f"::ffff:{self.mask(address.ipv4_mapped)}")
         if prefix is not None:
             try:
                 network = self._network_stand_ins.get(ip_network((address, prefix)))
@@ -115,18 +127,15 @@ class IpBook:
 
     def _settle(self, version: int) -> None:
         met = [address for address in self._addresses if address.version == version]
-        networks = dict.fromkeys(network for network in self._networks if network.version == version)
+        tree = _Tree([network for network in self._networks if network.version == version])
         for address in met:
-            if _around(ip_network(address), networks) is None:
-                networks[ip_network((address, _USUAL_PREFIX[version]), strict=False)] = None
-        hosts: dict[Network | None, list[Address]] = defaultdict(list)
+            if tree.smallest(address) is None:
+                tree.add(ip_network((address, _USUAL_PREFIX[version]), strict=False))
+        hosts: dict[Network | None, list[Address]] = {}
         for address in met:
-            hosts[_around(ip_network(address), networks)].append(address)
-        inner: dict[Network | None, list[Network]] = defaultdict(list)
-        for network in networks:
-            inner[_around(network, networks)].append(network)
-        pool = _Pool(version)
-        for root in inner[None]:
+            hosts.setdefault(tree.smallest(address), []).append(address)
+        pool, inner = _Pool(version), tree.inner()
+        for root in inner.get(None, ()):
             self._place(root, _LINK_LOCAL if root == _LINK_LOCAL else pool.take(root.prefixlen), inner, hosts)
 
     def _place(self, network: Network, stand_in: Network, inner: _ByNetwork, hosts: _HostsOf) -> None:
@@ -136,7 +145,7 @@ class IpBook:
         end = int(stand_in.broadcast_address) + 1
         for child in children:
             end -= child.num_addresses
-            self._place(child, type(stand_in)((end, child.prefixlen)), inner, hosts)
+            self._place(child, _network(end, child.prefixlen, stand_in), inner, hosts)
         number = int(stand_in.network_address)
         for address in hosts.get(network, ()):
             if address == network.network_address:
@@ -145,7 +154,7 @@ class IpBook:
                 self._stand_ins[address] = stand_in.broadcast_address
             else:
                 number += 1
-                self._stand_ins[address] = type(address)(number)
+                self._stand_ins[address] = _like(address, number)
 
 
 class MacBook:
@@ -184,10 +193,36 @@ class MacBook:
         )
 
 
-def _around(inside: Network, networks: Container[Network]) -> Network | None:
-    """The smallest of some networks that a network is in; None where it is in no other one."""
-    wider = (inside.supernet(new_prefix=length) for length in range(inside.prefixlen - 1, -1, -1))
-    return next((network for network in wider if network in networks), None)
+class _Tree:
+    """Networks by what is around them."""
+
+    def __init__(self, networks: Iterable[Network]) -> None:
+        self._by_start: dict[tuple[int, int], Network] = {}
+        self._prefixes: list[int] = []
+        for network in networks:
+            self.add(network)
+
+    def add(self, network: Network) -> None:
+        """Take a network in."""
+        self._by_start[network.prefixlen, int(network.network_address)] = network
+        self._prefixes = sorted({prefix for prefix, _ in self._by_start}, reverse=True)
+
+    def smallest(self, address: Address, below: int = 129) -> Network | None:
+        """The smallest network that an address is in, of those with a prefix shorter than `below`."""
+        for prefix in self._prefixes:
+            shift = address.max_prefixlen - prefix
+            start = int(address) >> shift << shift
+            if prefix < below and (prefix, start) in self._by_start:
+                return self._by_start[prefix, start]
+        return None
+
+    def inner(self) -> _ByNetwork:
+        """Networks by the one directly around them, in the order in which they came; None: around none."""
+        found: dict[Network | None, list[Network]] = {}
+        for network in self._by_start.values():
+            around = self.smallest(network.network_address, network.prefixlen)
+            found.setdefault(around, []).append(network)
+        return found
 
 
 class _Pool:
@@ -203,10 +238,23 @@ class _Pool:
             start = -(-self._next[place] // size) * size
             if prefix >= pool.prefixlen and start + size - 1 <= int(pool.broadcast_address):
                 self._next[place] = start + size
-                return type(pool)((start, prefix))
+                return _network(start, prefix, pool)
         raise RunFailed(
             f"the campaign names more networks with prefix length {prefix} than there are stand-ins"
         )
+
+
+def _innermost(address: Address) -> Address:
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return address if mapped is None else mapped
+
+
+def _like(address: Address, number: int) -> Address:
+    return IPv4Address(number) if address.version == 4 else IPv6Address(number)
+
+
+def _network(start: int, prefix: int, like: Network) -> Network:
+    return IPv4Network((start, prefix)) if like.version == 4 else IPv6Network((start, prefix))
 
 
 def _digits(text: str) -> str:

@@ -24,6 +24,7 @@ SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar.xz")
 _FIRST_DAY, _LAST_DAY = datetime(1980, 1, 1, tzinfo=UTC), datetime(2107, 12, 31, tzinfo=UTC)
 _MODE = 0o644
 _BLOCK = 1 << 20
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 def require_free(path: Path) -> None:
@@ -82,14 +83,13 @@ def place(temporary: Path, path: Path) -> None:
         UsageError: when something has the name.
     """
     try:
-        path.touch(_MODE, exist_ok=False)
+        os.link(temporary, path)
     except FileExistsError:
         raise _taken(path) from None
-    try:
-        temporary.replace(path)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _place_without_links(temporary, path)
 
 
 def file_names(folder: Path) -> list[str]:
@@ -105,6 +105,19 @@ def sha256(path: Path) -> str:
 
 def _taken(path: Path) -> UsageError:
     return UsageError(f"{path} exists", next_step="choose another --out, or remove it first")
+
+
+def _place_without_links(temporary: Path, path: Path) -> None:
+    """On a file system without hard links: take the name, then put the file there."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _MODE))
+    except FileExistsError:
+        raise _taken(path) from None
+    try:
+        temporary.replace(path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _zip(folder: Path, archive: Path, when: datetime) -> None:

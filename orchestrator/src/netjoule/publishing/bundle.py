@@ -18,7 +18,7 @@ from netjoule.core.signals import exit_on_signals
 from netjoule.publishing import archive, papers
 from netjoule.publishing.campaign_files import Form, Part, left_out, name_in_bundle, parts, visit, write
 from netjoule.publishing.identifiers import Kind
-from netjoule.publishing.leak_check import require_masked
+from netjoule.publishing.leak_check import LONGEST_SEARCHED, require_masked
 from netjoule.publishing.masking import Books, Collector, Masker
 from netjoule.publishing.papers import Terms
 from netjoule.store.planfile import read_plan
@@ -27,7 +27,6 @@ from netjoule.validation.check import check_campaign, unfinished
 _LONGEST_NAME = 64
 _LARGEST_SECRET_BYTES = 64_000  # a file of more holds something else
 _BLOCK = 1 << 20
-_LONGEST_NAME_BYTES = 4096
 _FOR_CAPTURES = frozenset((Kind.IP, Kind.MAC))
 
 
@@ -224,5 +223,5 @@ def _why_not(capture: Path, books: Books) -> str:
         while block := handle.read(_BLOCK):
             if books.vocabulary.leaks_in_bytes(tail + block):
                 return "a capture that holds a name which is masked"
-            tail = block[-_LONGEST_NAME_BYTES:]
+            tail = block[-LONGEST_SEARCHED:]
     return ""

@@ -84,14 +84,18 @@ def parts(campaign: Path) -> list[Part]:
 def left_out(campaign: Path, taken: list[Part]) -> list[str]:
     """Files that no contract describes and no command makes again; hidden ones belong to this machine."""
     names = {part.name for part in taken}
-    files_there = (path.relative_to(campaign) for path in sorted(campaign.rglob("*")) if path.is_file())
-    return [
-        place.as_posix()
-        for place in files_there
-        if place.as_posix() not in names
-        and place.parts[0] not in _MADE_AGAIN
-        and not any(step.startswith(".") for step in place.parts)
-    ]
+    found = []
+    for path in sorted(campaign.rglob("*")):
+        place = path.relative_to(campaign)
+        hidden = any(step.startswith(".") for step in place.parts)
+        if (
+            path.is_file()
+            and not hidden
+            and place.parts[0] not in _MADE_AGAIN
+            and place.as_posix() not in names
+        ):
+            found.append(place.as_posix())
+    return found
 
 
 def name_in_bundle(part: Part, visitor: Visitor) -> str:
@@ -108,6 +112,11 @@ def name_in_bundle(part: Part, visitor: Visitor) -> str:
     if not all(_SAFE.fullmatch(step) for step in steps):
         raise InvalidData("not a name that a file can have everywhere", where=part.name)
     return "/".join(steps)
+
+
+def holds_texts(part: Part) -> bool:
+    """Whether a part may hold any text: not so a capture, and a table of numbers and choices."""
+    return part.form in (Form.JSON, Form.STREAM) or (part.form is Form.TABLE and bool(_texts(part.table)))
 
 
 def visit(campaign: Path, part: Part, visitor: Visitor) -> None:
@@ -134,7 +143,7 @@ def write(campaign: Path, part: Part, visitor: Visitor, target: Path) -> None:
         if after != before:
             target.write_bytes(_json(after))
             return
-    elif part.form is Form.TABLE and _texts(part.table):
+    elif part.form is Form.TABLE and holds_texts(part):
         with target.open("w", newline="", encoding="utf-8") as table:
             csv.writer(table, lineterminator="\n").writerows(_rows(path, part.table, visitor))
         return

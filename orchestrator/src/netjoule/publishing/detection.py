@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import IPv6Address
 from urllib.parse import unquote
 
 from netjoule.publishing.addresses import Address, parsed
@@ -53,12 +52,8 @@ class FoundIp:
     certain: bool = True
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
 # Two-letter top-level domains (ISO 3166 and the few others), and those of them that files end with as well.
-_COUNTRIES = _set(
+_COUNTRY_CODES = (
     "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw "
     "by bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et "
     "eu fi fj fk fm fo fr ga gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie "
@@ -68,23 +63,29 @@ _COUNTRIES = _set(
     "sm sn so sr ss st su sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz ua ug uk us uy uz "
     "va vc ve vg vi vn vu wf ws ye yt za zm zw"
 )
-_ENDINGS_OF_FILES = _set("as at be cc do id in is it la md me ms my no pl pm ps py rs sh so to us")
-_GENERIC = _set(
+_COUNTRIES = frozenset(_COUNTRY_CODES.split())
+_ALSO_ENDINGS = "as at be cc do id in is it la md me ms my no pl pm ps py rs sh so to us"
+_ENDINGS_OF_FILES = frozenset(_ALSO_ENDINGS.split())
+_GENERIC_DOMAINS = (
     "com org net edu gov mil int info biz name pro dev app cloud online tech xyz arpa example test invalid"
 )
+_GENERIC = frozenset(_GENERIC_DOMAINS.split())
 # Domains without a registry: their first label is a machine.
-_PRIVATE = _set("local lan home internal intranet intra corp localdomain private lab wifi onion box wlan")
+_PRIVATE_DOMAINS = "local lan home internal intranet intra corp localdomain private lab wifi onion box wlan"
+_PRIVATE = frozenset(_PRIVATE_DOMAINS.split())
 # Where papers, standards and programs are; named in descriptions, they tell nothing of a bench.
-_PUBLIC = _set(
+_SITES = (
     "3gpp.org acm.org arxiv.org creativecommons.org debian.org doi.org etsi.org github.com gitlab.com "
     "iana.org ieee.org ietf.org iso.org itu.int kernel.org opendatacommons.org python.org rfc-editor.org "
     "r-project.org spdx.org w3.org wikipedia.org zenodo.org"
 )
-_STOP = _set(
+_PUBLIC = frozenset(_SITES.split())
+_SMALL_WORDS = (
     "a an the this that it its is are was were not no any all another each other same own of on in at to "
     "by for from with without and or invalid illegal user users "
     "space"
 )
+_STOP = frozenset(_SMALL_WORDS.split())
 
 _FQDN = re.compile(
     r"(?<![A-Za-z0-9_.-])(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)+[A-Za-z]{2,24}(?![A-Za-z0-9_-])"
@@ -113,6 +114,7 @@ _MAC = re.compile(
     r"\s{0,8}[\"']?(?P<said>[0-9A-Fa-f]{12})(?![0-9A-Za-z])",
     re.IGNORECASE,
 )
+_FORMS_OF_MAC = ("pairs", "dotted", "digits", "dots", "fours", "said")
 _REFERENCE = re.compile(r"(?:env|file|vault):")
 
 
@@ -138,14 +140,14 @@ def macs(text: str) -> Iterator[Span]:
     Longer runs of pairs, such as the fingerprint of a key, count as one.
     """
     for match in _MAC.finditer(text):
-        form = str(match.lastgroup)
-        written = match.group(form)
+        group = next(name for name in _FORMS_OF_MAC if match.group(name))
+        written = match.group(group)
         if not (written.count(":") == 7 and parsed(written)):  # IPv6 in full length
-            yield Span(*match.span(form), Kind.MAC, written)
+            yield Span(*match.span(group), Kind.MAC, written)
 
 
 def ips(text: str) -> Iterator[FoundIp]:
-    """Every IP address of a text, without brackets, zone and port; of ::ffff:192.0.2.1 the IPv4 address."""
+    """Every IP address of a text, without brackets, zone and port."""
     for match in _IP.finditer(text):
         group = next(name for name in ("ip6", "ip4", "before_port") if match.group(name))
         written = match.group(group)
@@ -156,10 +158,6 @@ def ips(text: str) -> Iterator[FoundIp]:
         if address is not None:
             prefix = match.group("prefix6") or match.group("prefix4")
             start = match.start(group)
-            mapped = address.ipv4_mapped if isinstance(address, IPv6Address) and "." in written else None
-            if mapped is not None:
-                address, inner = mapped, written.rpartition(":")[2]
-                start, written = start + len(written) - len(inner), inner
             certain = group != "before_port" or not _OBJECT_IDENTIFIER.match(match.group())
             length = int(prefix) if prefix else None
             yield FoundIp(start, start + len(written), written, address, length, certain)
@@ -186,12 +184,13 @@ def domain_of(name: str) -> str | None:
     last = labels[-1]
     if len(labels) == 1 or not all(labels) or ".".join(labels).removeprefix("www.") in _PUBLIC:
         return None
-    known = last in _COUNTRIES | _GENERIC | _PRIVATE
-    if len(labels) > 2:
-        return ".".join(labels[1:]) if known else None
-    if last in _PRIVATE:
-        return last
-    return ".".join(labels) if known and last not in _ENDINGS_OF_FILES else None
+    if len(labels) == 2:
+        if last in _PRIVATE:
+            return last
+        public = last in _GENERIC or (last in _COUNTRIES and last not in _ENDINGS_OF_FILES)
+        return ".".join(labels) if public else None
+    known = last in _PRIVATE or last in _GENERIC or last in _COUNTRIES
+    return ".".join(labels[1:]) if known else None
 
 
 def _accepted(span: Span) -> Iterator[Span]:

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import netjoule_contracts as contracts
 from netjoule.topology.hosts import ROLES
@@ -45,16 +48,21 @@ _TIME = _DAY + r"T\d\d:\d\d:\d\d(?:\.\d+)?Z"
 KEPT = {
     name: re.compile(pattern)
     for name, pattern in {
-        **dict.fromkeys(("run_id", "runs"), _RUN),
+        "run_id": _RUN,
+        "runs": _RUN,
         "flow_id": _RUN + "|[0-9a-f-]{8,64}",
         "boot_id": "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
         "event": "[a-z0-9_]+",
         "sha256": "[0-9a-f]{64}",
         "schedule_digest": "fnv1a64:[0-9a-f]{16}",
-        **dict.fromkeys(("date", "calibration_date"), _DAY),
+        "date": _DAY,
+        "calibration_date": _DAY,
         "rig": r"rig\d+",
         "load": "|".join(contracts.loads()),
-        **dict.fromkeys(("t_utc", "created_utc", "started_utc", "ended_utc"), _TIME),
+        "t_utc": _TIME,
+        "created_utc": _TIME,
+        "started_utc": _TIME,
+        "ended_utc": _TIME,
     }.items()
 }
 """Fields with a form of netjoule's own, by which files are joined: a value of that form is not masked."""
@@ -67,28 +75,29 @@ SECRET_FIELD = re.compile(
 """Names of fields whose value, unless it is a reference, is a secret."""
 
 # What many machines, accounts and instruments are called as delivered.
+_HOSTS = (
+    "localhost localhost.localdomain ip6-localhost ip6-loopback unknown none emulated linux debian ubuntu "
+    "raspberrypi fedora openwrt"
+)
+_USERS = "root nobody user users shared public pi debian ubuntu admin vagrant unknown"
+_SERIALS = "0 none null unknown n/a emulated"
 _NOBODY = {
-    Kind.HOST: "localhost localhost.localdomain ip6-localhost ip6-loopback unknown none emulated linux debian"
-    " ubuntu raspberrypi fedora openwrt",
-    Kind.USER: "root nobody user users shared public pi debian ubuntu admin vagrant unknown",
-    Kind.SERIAL: "0 none null unknown n/a emulated",
+    Kind.HOST: frozenset(_HOSTS.split()),
+    Kind.USER: frozenset(_USERS.split()),
+    Kind.SERIAL: frozenset(_SERIALS.split()),
 }
 _ROLE = re.compile(
     "(?:" + "|".join(role.replace("_", "[-_ ]?") for role in ROLES) + r"|ap|sta|station)[-_]?\d*",
     re.IGNORECASE,
 )
-_WORD = re.compile(r'"([A-Za-z][A-Za-z0-9_-]*)"')  # a JSON text of one word, or a field's name
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _PROGRAMS = ("netjoule", "netjoule-traffic", "netjoule-link", "netjoule-meters", "netjoule-device")
 
 
 def nobody(kind: Kind, text: str) -> bool:
     """Whether a name identifies nobody: empty, a role of the topology, or as machines come from the shop."""
     name = text.strip().casefold()
-    return (
-        not name
-        or name in _NOBODY.get(kind, "").split()
-        or (kind is Kind.HOST and bool(_ROLE.fullmatch(name)))
-    )
+    return not name or name in _NOBODY.get(kind, ()) or (kind is Kind.HOST and bool(_ROLE.fullmatch(name)))
 
 
 @cache
@@ -102,7 +111,7 @@ def own_words() -> frozenset[str]:
     paths = [*root.glob("schemas/*.json"), *root.glob("tables/*.json"), root / "transports.json"]
     words = {*_PROGRAMS, *adapter_names(), *device_models()}
     for path in [*paths, root / "reasons.json"]:
-        words.update(_WORD.findall(path.read_text(encoding="utf-8")))
+        words.update(_words(json.loads(path.read_text(encoding="utf-8"))))
     parts = {part for word in words for part in re.split(r"[-_]", word)}
     return frozenset(word.casefold() for word in words | parts if word)
 
@@ -120,3 +129,16 @@ def device_models() -> frozenset[str]:
     found = importlib.util.find_spec("netjoule_devices")  # its data files alone: the package is a program
     folders = found.submodule_search_locations if found is not None else None
     return frozenset(path.stem for folder in folders or () for path in Path(folder, "models").glob("*.yaml"))
+
+
+def _words(value: Any) -> Iterator[str]:
+    """Names of fields and texts of one word, of a contract."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _words(name)
+            yield from _words(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _words(part)
+    elif isinstance(value, str) and _WORD.fullmatch(value):
+        yield value

@@ -12,18 +12,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 import yaml
 
 from netjoule.core.errors import RunFailed
 from netjoule.publishing import archive, detection, papers
-from netjoule.publishing.campaign_files import Form, Part, parts, visit
+from netjoule.publishing.campaign_files import Form, Part, holds_texts, parts, visit
 from netjoule.publishing.identifiers import FIELDS, SECRET_FIELD, Kind, own_prose
-from netjoule.publishing.masking import TEXTS_REMEMBERED, Books, Masker, embedded, keeps_form, transformed
+from netjoule.publishing.masking import Books, Masker, embedded, keeps_form, transformed
 from netjoule.publishing.vocabulary import SECRET
 from netjoule.validation.check import check_campaign
+
+LONGEST_SEARCHED = 4096
+_BLOCK = 1 << 20
 
 
 def require_masked(folder: Path, books: Books, authors: Iterable[str]) -> tuple[str, ...]:
@@ -69,12 +71,12 @@ class Searcher:
         self._books = books
         self._masker = Masker(books)
         self._own = {"", SECRET, *books.references.values()}
-        self.text = lru_cache(TEXTS_REMEMBERED)(self._searched)
+        self._sound: set[tuple[str, str]] = set()
         self.longer_words: set[str] = set()
 
-    def _searched(self, field: str, text: str) -> str:
-        """A value of a field, or a key, in which nothing was found."""
-        if keeps_form(field, text):
+    def text(self, field: str, text: str) -> str:
+        """Search a value of a field, or a key."""
+        if (field, text) in self._sound or keeps_form(field, text):
             return text
         document = embedded(text)
         if document is not None and not SECRET_FIELD.search(field):
@@ -87,6 +89,7 @@ class Searcher:
             if text not in self._own and any(True for _ in self.left_in(text)):
                 raise Left
             self.longer_words.update(self._books.vocabulary.longer_words(text))
+        self._sound.add((field, text))
         return text
 
     def number(self, field: str, value: float) -> float:
@@ -102,6 +105,11 @@ class Searcher:
             if not may_be_ours:
                 raise Left
         self.longer_words.update(self._books.vocabulary.longer_words(text))
+
+    def plain(self, text: str) -> None:
+        """Search any text for names that cannot be ordinary words."""
+        if self._books.vocabulary.leaks(text) and self._books.vocabulary.leaks(self._without_stand_ins(text)):
+            raise Left
 
     def left_in(self, text: str) -> Iterator[str]:
         """Everything that was to be masked and stands in a text, addresses first."""
@@ -120,6 +128,17 @@ class Searcher:
             text = text[:start] + " " * (end - start) + text[end:]
         yield from books.vocabulary.left_in(text)
 
+    def _without_stand_ins(self, text: str) -> str:
+        """A text without the addresses and references that the bundle gives: a name may be a part of one."""
+        books = self._books
+        for reference in sorted(books.references.values(), key=len, reverse=True):
+            text = text.replace(reference, " ")
+        given = {mac.value for mac in detection.macs(text) if not books.macs.leaks(mac.value)}
+        given |= {ip.written for ip in detection.ips(text) if not books.ips.leaks(ip.address)}
+        for address in sorted(given, key=len, reverse=True):
+            text = text.replace(address, " ")
+        return text
+
 
 def _search_file(
     folder: Path, name: str, part: Part | None, searcher: Searcher, authors: Iterable[str]
@@ -129,12 +148,17 @@ def _search_file(
         if place.parts[0] in ("meters", "devices", "radio") or part.form is Form.CAPTURE:
             searcher.text("", place.stem)
         visit(folder, part, searcher)
+        if not holds_texts(part):
+            return
     elif name in (papers.WORKLOAD, papers.TOPOLOGY):
         transformed(searcher, yaml.safe_load(path.read_text(encoding="utf-8")))
     elif name in papers.beside():
         transformed(searcher, json.loads(path.read_text(encoding="utf-8")))
     else:
         searcher.prose(_without(authors, name, path.read_text(encoding="utf-8")))
+        return
+    for block in _blocks(path):
+        searcher.plain(block)
 
 
 def _without(authors: Iterable[str], name: str, text: str) -> str:
@@ -146,3 +170,12 @@ def _without(authors: Iterable[str], name: str, text: str) -> str:
     for author in sorted(authors, key=len, reverse=True):
         text = text.replace(author, " ")
     return text
+
+
+def _blocks(path: Path) -> Iterator[str]:
+    """A text file in pieces that overlap, so that no name is cut."""
+    tail = ""
+    with path.open(encoding="utf-8") as handle:
+        while block := handle.read(_BLOCK):
+            yield tail + block
+            tail = block[-LONGEST_SEARCHED:]

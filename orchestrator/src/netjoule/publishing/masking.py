@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, Protocol
 
 from netjoule.core.errors import InvalidData
 from netjoule.core.secrets import is_reference
 from netjoule.publishing import detection
-from netjoule.publishing.addresses import Address, IpBook, MacBook, from_mac, names_nobody, parsed
+from netjoule.publishing.addresses import Address, IpBook, MacBook, from_mac, names_nobody, parsed, spelled
 from netjoule.publishing.identifiers import FIELDS, KEPT, SECRET_FIELD, Kind, device_models, own_words
 from netjoule.publishing.vocabulary import SECRET, Replacement, Vocabulary
 from netjoule_contracts.reading import Unreadable, value_of
@@ -26,8 +25,8 @@ _NETWORK_FIELDS = ("addresses", "ipv4", "ipv6", "to")
 _RESOURCE = re.compile(
     r"^(?:prologix|vxi11|tcp|snmp|modbus|kasa|text):(?!/)(\w[\w.-]*)|TCPIP\d*::(\w[\w.-]*)"
 )
-TEXTS_REMEMBERED = 200_000
-"""By each visitor: in the tables of a campaign most texts are there many times."""
+_CACHED_CHARS = 300
+_CACHED_TEXTS = 200_000
 
 
 class Visitor(Protocol):
@@ -140,9 +139,14 @@ class Collector:
 
     def __init__(self, books: Books) -> None:
         self._books = books
-        self.text = lru_cache(TEXTS_REMEMBERED)(self._take_in)
+        self._seen: set[tuple[str, str]] = set()
 
-    def _take_in(self, field: str, text: str) -> str:
+    def text(self, field: str, text: str) -> str:
+        """Take in what a text holds."""
+        if not text or (field, text) in self._seen:
+            return text
+        if len(text) <= _CACHED_CHARS and len(self._seen) < _CACHED_TEXTS:
+            self._seen.add((field, text))
         self._books.vocabulary.see(text)
         if keeps_form(field, text):
             return text
@@ -213,7 +217,17 @@ class Masker:
 
     def __init__(self, books: Books) -> None:
         self._books = books
-        self.text = lru_cache(TEXTS_REMEMBERED)(self._masked)
+        self._done: dict[tuple[str, str], str] = {}
+
+    def text(self, field: str, text: str) -> str:
+        """A text with stand-ins."""
+        known = self._done.get((field, text))
+        if known is not None:
+            return known
+        masked = self._masked(field, text)
+        if len(text) <= _CACHED_CHARS and len(self._done) < _CACHED_TEXTS:
+            self._done[field, text] = masked
+        return masked
 
     def number(self, field: str, value: float) -> Any:
         """The stand-in of a name, or of a secret, that is written as a number."""
@@ -229,7 +243,7 @@ class Masker:
         parts = sorted(self._parts(text), key=lambda part: (part.start, -part.end))
         for part in _joined(parts):
             pieces.append(text[at : part.start])
-            pieces.append(str(part.stand_in))
+            pieces.append(text[part.start : part.end] if part.stand_in is None else part.stand_in)
             at = part.end
         return "".join([*pieces, text[at:]])
 
@@ -263,29 +277,31 @@ class Masker:
         for ip in detection.ips(text):
             kept = books.keeps(ip.address)
             if not names_nobody(ip.address) and (ip.certain or books.ips.knows(ip.address)):
-                masked = str(books.ips.mask(ip.address, ip.prefix))
+                masked = spelled(books.ips.mask(ip.address, ip.prefix))
                 yield Replacement(ip.start, ip.end, None if kept else masked)
 
 
-def _joined(parts: list[Replacement]) -> list[Replacement]:
-    """What is replaced: parts that overlap as one, by the longest; none inside a longer one that is kept."""
-    kept = [part for part in parts if part.stand_in is None]
-    found: list[Replacement] = []
+def _joined(parts: list[Replacement]) -> Iterator[Replacement]:
+    """Parts that overlap as one. The longest decides, but a kept one only where it holds the others."""
+    group: list[Replacement] = []
+    end = -1
     for part in parts:
-        around = (one for one in kept if one.start <= part.start and part.end <= one.end)
-        if part.stand_in is None or any(_length(one) > _length(part) for one in around):
-            continue
-        if found and part.start < found[-1].end:
-            last = found.pop()
-            longest = max(last, part, key=_length)
-            found.append(Replacement(last.start, max(last.end, part.end), longest.stand_in))
-        else:
-            found.append(part)
-    return found
+        if group and part.start >= end:
+            yield _one(group, end)
+            group, end = [], -1
+        group.append(part)
+        end = max(end, part.end)
+    if group:
+        yield _one(group, end)
 
 
-def _length(part: Replacement) -> int:
-    return part.end - part.start
+def _one(group: list[Replacement], end: int) -> Replacement:
+    longest = max(group, key=lambda part: (part.end - part.start, part.stand_in is not None))
+    masked = [part for part in group if part.stand_in is not None]
+    holds_all = longest.start == group[0].start and longest.end == end
+    if longest.stand_in is None and not holds_all and masked:
+        longest = max(masked, key=lambda part: part.end - part.start)
+    return Replacement(group[0].start, end, longest.stand_in)
 
 
 def keeps_form(field: str, text: str) -> bool:

@@ -34,17 +34,31 @@ from netjoule_contracts.types.topology import Topology
 SUMS = "SHA256SUMS"
 CITATION = "CITATION.cff"
 WORKLOAD, TOPOLOGY = "workload.yaml", "topology.yaml"
-_CC, _ODC = "https://creativecommons.org", "https://opendatacommons.org"
 LICENCES = {
-    "CC-BY-4.0": ("Creative Commons Attribution 4.0 International", f"{_CC}/licenses/by/4.0/"),
+    "CC-BY-4.0": (
+        "Creative Commons Attribution 4.0 International",
+        "https://creativecommons.org/licenses/by/4.0/",
+    ),
     "CC-BY-SA-4.0": (
         "Creative Commons Attribution Share Alike 4.0 International",
-        f"{_CC}/licenses/by-sa/4.0/",
+        "https://creativecommons.org/licenses/by-sa/4.0/",
     ),
-    "CC0-1.0": ("Creative Commons Zero v1.0 Universal", f"{_CC}/publicdomain/zero/1.0/"),
-    "ODC-By-1.0": ("Open Data Commons Attribution License v1.0", f"{_ODC}/licenses/by/1-0/"),
-    "ODbL-1.0": ("Open Data Commons Open Database License v1.0", f"{_ODC}/licenses/odbl/1-0/"),
-    "PDDL-1.0": ("Open Data Commons Public Domain Dedication & License 1.0", f"{_ODC}/licenses/pddl/1-0/"),
+    "CC0-1.0": (
+        "Creative Commons Zero v1.0 Universal",
+        "https://creativecommons.org/publicdomain/zero/1.0/",
+    ),
+    "ODC-By-1.0": (
+        "Open Data Commons Attribution License v1.0",
+        "https://opendatacommons.org/licenses/by/1-0/",
+    ),
+    "ODbL-1.0": (
+        "Open Data Commons Open Database License v1.0",
+        "https://opendatacommons.org/licenses/odbl/1-0/",
+    ),
+    "PDDL-1.0": (
+        "Open Data Commons Public Domain Dedication & License 1.0",
+        "https://opendatacommons.org/licenses/pddl/1-0/",
+    ),
 }
 """Licences for data by their SPDX identifier: title and address."""
 
@@ -133,11 +147,16 @@ def _put(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes no aliases: netjoule's own reader takes few of them."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
 def _yaml(document: Mapping[str, Any]) -> str:
-    """YAML without aliases, of which netjoule's own reader takes few: nothing of a copy is there twice."""
-    return str(
-        yaml.safe_dump(json.loads(json.dumps(document)), sort_keys=False, allow_unicode=True, width=110)
-    )
+    text: str = yaml.dump(dict(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return text
 
 
 def _write_inputs(folder: Path, document: Mapping[str, Any]) -> None:

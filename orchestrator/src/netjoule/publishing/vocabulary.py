@@ -12,7 +12,7 @@ import json
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from urllib.parse import quote, quote_plus
@@ -61,9 +61,12 @@ class Vocabulary:
         self._secrets: dict[str, None] = {}
         self._literals: dict[str, str] = {}
         self._taken: set[str] = set()
+        self._given: frozenset[str] = frozenset()
         self._stand_ins: dict[tuple[str, str], str] = {}
         self._by_variant: dict[str, str | None] = {}
-        self._pattern = self._short = _any_of([])
+        self._pattern: re.Pattern[str] | None = None
+        self._telling: dict[str, str | None] = {}
+        self._short: re.Pattern[str] | None = None
 
     # -- taking in -------------------------------------------------------------------------------
 
@@ -119,6 +122,7 @@ class Vocabulary:
                 number += 1
             numbers[stem] = number
             self._stand_ins[stem, folded] = f"{stem}-{number}"
+        self._given = frozenset(self._stand_ins.values())
         self._index()
 
     def counts(self) -> dict[Kind, int]:
@@ -149,16 +153,17 @@ class Vocabulary:
 
     def hits(self, text: str) -> Iterator[Replacement]:
         """Names that stand in a text, in any of their writings."""
+        if self._pattern is None:
+            return
         for match in self._pattern.finditer(text):
             # A letter may match one that it is no other case of; whatever it was, it does not stay.
             yield Replacement(*match.span(), self._by_variant.get(match.group().lower(), SECRET))
 
     def left_in(self, text: str) -> Iterator[str]:
         """Masked names that stand in a masked text; a part of a stand-in (host-1 of host-12) is none."""
-        given = self._stand_ins.values()
-        own = [it.span() for it in _LIKE_A_STAND_IN.finditer(text) if it.group().lower() in given]
+        own = [match.span() for match in _LIKE_A_STAND_IN.finditer(text) if self._gave(match)]
         at = 0
-        while match := self._pattern.search(text, at):
+        while self._pattern is not None and (match := self._pattern.search(text, at)):
             start, at = match.span()
             name = match.group()
             if any(start < end and begin < at for begin, end in own):
@@ -168,7 +173,7 @@ class Vocabulary:
 
     def longer_words(self, text: str) -> Iterator[str]:
         """Words that have a masked name as a part: it is masked only as a word of its own."""
-        if not self._short.search(text):
+        if self._short is None or not self._short.search(text):
             return
         for match in _WORDS.finditer(text):
             word = match.group()
@@ -177,6 +182,16 @@ class Vocabulary:
             by_chance = re.fullmatch(r"[0-9A-Fa-f]+", word) or word.casefold() in own_prose()
             if part and part.group() != word and not by_chance:
                 yield word
+
+    def leaks(self, text: str) -> bool:
+        """Whether a masked name that cannot be an ordinary word still stands in a text: the check at the end.
+
+        Independent of how texts are masked: a plain search for every writing.
+        """
+        lower = text.lower()
+        if not self._tells(lower):
+            return False
+        return self._tells(_LIKE_A_STAND_IN.sub(lambda it: " " if self._gave(it) else it.group(), lower))
 
     def leaks_in_bytes(self, content: bytes) -> bool:
         """Whether any masked name stands in bytes that are no text; one of three characters may by chance."""
@@ -187,6 +202,15 @@ class Vocabulary:
         )
 
     # -- internals -------------------------------------------------------------------------------
+
+    def _gave(self, match: re.Match[str]) -> bool:
+        return match.group().lower() in self._given
+
+    def _tells(self, lower: str) -> bool:
+        for variant, stand_in in self._telling.items():
+            if stand_in is None:
+                lower = lower.replace(variant, " ")
+        return any(variant in lower for variant, stand_in in self._telling.items() if stand_in is not None)
 
     def _remember(self, stem: str, name: str) -> None:
         self.see(name)
@@ -237,21 +261,31 @@ class Vocabulary:
         for literal, stand_in in self._literals.items():
             self._by_variant.setdefault(literal.lower(), stand_in)
             reaches.setdefault(literal, _Reach.WORD)
-        # Numbers are within many words.
-        self._short = _any_of(
-            variant
-            for variant in sorted(reaches)
-            if reaches[variant] is _Reach.WORD
-            and re.fullmatch(r"\d*[A-Za-z]\w*", variant, re.ASCII)
-            and self._by_variant[variant.lower()] not in (None, SECRET)
-        )
+        self._telling = {
+            variant.lower(): self._by_variant[variant.lower()]
+            for variant, reach in reaches.items()
+            if reach is _Reach.ANYWHERE
+        }
+        short = [variant for variant, reach in reaches.items() if reach is _Reach.WORD]
+        self._short = self._pattern_of_parts(short)
         before, behind = "(?<![0-9A-Za-z])", "(?![0-9A-Za-z])"
-        self._pattern = _any_of(
+        alternatives = [
             re.escape(variant)
             if reaches[variant] is _Reach.ANYWHERE
             else before + re.escape(variant) + behind
             for variant in sorted(reaches, key=lambda variant: (-len(variant), variant))
+        ]
+        self._pattern = re.compile("|".join(alternatives), re.IGNORECASE) if alternatives else None
+
+    def _pattern_of_parts(self, variants: list[str]) -> re.Pattern[str] | None:
+        """What finds masked names within words; numbers are within many."""
+        names = sorted(
+            variant
+            for variant in variants
+            if re.fullmatch(r"\d*[A-Za-z]\w*", variant, re.ASCII)
+            and self._by_variant[variant.lower()] not in (None, SECRET)
         )
+        return re.compile("|".join(names), re.IGNORECASE) if names else None
 
     def _add(
         self, name: str, stand_in: str | None, reach: _Reach, reaches: dict[str, _Reach], *, in_hex: bool
@@ -263,11 +297,6 @@ class Vocabulary:
             if self._by_variant.get(variant.lower()) is None:
                 self._by_variant[variant.lower()] = stand_in
             reaches[variant] = max(reach, reaches.get(variant, reach))
-
-
-def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    """What finds any of some patterns; nothing where there are none."""
-    return re.compile("|".join(patterns) or "(?!)", re.IGNORECASE)
 
 
 def _bare(kind: Kind, text: str) -> str:

@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from netjoule.core.console import Output
+    from netjoule.savings.request import Request
 
 
 def savings(
@@ -43,18 +47,24 @@ def savings(
     Example: netjoule savings --campaign results/skype-1
     """
     from netjoule.core.console import Output
-    from netjoule.savings import output as said
-    from netjoule.savings import published as publication
     from netjoule.savings.difference import Wanted
-    from netjoule.savings.request import Request, answer, require_sense
+    from netjoule.savings.request import Request, require_sense
 
     figures = {"minutes": minutes, "bit_rate_kbps": bit_rate_kbps, "household_kwh": household_kwh}
     wanted = Wanted(transport, meter, payload_bytes, offered_rate_mbps, direction, pacing)
     own = {name: value for name, value in figures.items() if value is not None}
     request = Request(campaign, difference, u95, wanted, own)
     require_sense(request)
+    _tell(request, Output(json_lines=json))
+
+
+def _tell(request: Request, output: Output) -> None:
+    """The user's own figures, then the published ones."""
+    from netjoule.savings import output as said
+    from netjoule.savings import published as publication
+    from netjoule.savings.request import answer
+
     published = publication.read()
-    output = Output(json_lines=json)
     chains, refused = answer(request, published.question)
     for chain, of_cell in chains:
         for line in said.own_lines(chain, of_cell):

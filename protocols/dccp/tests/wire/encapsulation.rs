@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which UDP datagrams carry DCCP and which must be dropped (RFC 6773 section 3.3).
+//! Which UDP datagrams carry DCCP, and what their checksums say (RFC 6773 section 3.3).
 
 use std::net::IpAddr;
 

@@ -347,7 +347,7 @@ impl<P> Model<P> {
         self.leave_path(now_ns, host, way, moved);
     }
 
-    /// What left the path, if anything did; drops are counted.
+    /// What leaves a path goes on; drops are counted.
     fn leave_path(&mut self, at_ns: u64, host: usize, way: usize, moved: Result<Option<Item<P>>, WiredDrop>) {
         match moved {
             Ok(Some(item)) => self.arrive(at_ns, way == UP, item),

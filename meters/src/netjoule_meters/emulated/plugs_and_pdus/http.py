@@ -78,7 +78,7 @@ class HttpServer:
             self._received = self._received[request.end() :]
             method, target = request[1].decode("ascii"), request[2].decode("ascii", "replace")
             headers = BytesParser().parsebytes(request[3], headersonly=True)
-            output += self._response(method, target, headers.get("authorization", ""))
+            output += self._response(method, target, str(headers.get("authorization", "")))
         return output
 
     def _response(self, method: str, target: str, authorisation: str) -> bytes:

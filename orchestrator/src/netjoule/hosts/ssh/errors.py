@@ -21,12 +21,13 @@ class HostInUse(UsageError):
 def sentence(of: SshSettings, error: Exception) -> NetjouleError:
     """The error for a host that cannot be reached: RunFailed may heal, any other needs a person."""
     known = of.known_hosts or "~/.ssh/known_hosts"
-    where = f"host {of.name} ({of.user}@{of.address}:{of.port})"
+    address = of.address or of.name
+    where = f"host {of.name} ({of.user}@{address}:{of.port})"
     if isinstance(error, asyncssh.HostKeyNotVerifiable):
         return UsageError(
             "its SSH host key is not the known one",
             where=where,
-            next_step=f"compare keys, then add that of 'ssh-keyscan -p {of.port} {of.address}' to {known}",
+            next_step=f"compare keys, then add that of 'ssh-keyscan -p {of.port} {address}' to {known}",
         )
     if isinstance(error, asyncssh.PermissionDenied):
         return UsageError(

@@ -33,16 +33,8 @@ def flows_of(
         duration_s: how long each sends.
     """
     factors, pace = condition.factors, Pace.of(condition.factors)
-    transport = NULL if condition.control else str(factors["transport"])
-    payload_bytes, rate_mbps = int(factors["payload_bytes"]), float(factors["offered_rate_mbps"])
-    own = (transport, payload_bytes, rate_mbps, _options(settings, transport, factors))
-    kinds = [own] * int(factors["parallel"])
-    for other in settings.beside:
-        name = NULL if transport == NULL else other.transport
-        sends = (other.payload_bytes or payload_bytes, other.offered_rate_mbps or rate_mbps)
-        kinds.append((name, *sends, dict(settings.options_of(name))))
     directions = ("up", "down") if factors["direction"] == "both" else (str(factors["direction"]),)
-    asked = product(clients[: settings.clients], kinds, directions)
+    asked = product(clients[: settings.clients], _kinds(settings, condition), directions)
     return tuple(
         FlowSpec(
             flow=number,
@@ -65,6 +57,20 @@ def flows_of(
         )
         for number, (client, kind, direction) in enumerate(asked, 1)
     )
+
+
+def _kinds(settings: FlowSettings, condition: Condition) -> list[tuple[str, int, float, dict[str, Any]]]:
+    """Transport, payload size, rate and options of each flow of one client and direction."""
+    factors = condition.factors
+    transport = NULL if condition.control else str(factors["transport"])
+    payload_bytes, rate_mbps = int(factors["payload_bytes"]), float(factors["offered_rate_mbps"])
+    own = (transport, payload_bytes, rate_mbps, _options(settings, transport, factors))
+    kinds = [own] * int(factors["parallel"])
+    for other in settings.beside:
+        name = NULL if transport == NULL else other.transport
+        sends = (other.payload_bytes or payload_bytes, other.offered_rate_mbps or rate_mbps)
+        kinds.append((name, *sends, dict(settings.options_of(name))))
+    return kinds
 
 
 def heaviest(settings: FlowSettings) -> tuple[Condition, ...]:

@@ -157,7 +157,7 @@ def _sshd() -> str:
     """sshd's absolute path; tests bring an unpacked one where the package is not installed."""
     root = programs.checkout()
     unpacked = "" if root is None else str(root / ".setup/unpacked/usr/sbin")
-    return str(Path(tool("sshd", "openssh-server", also=unpacked)).resolve())
+    return str(Path(tool("sshd", "openssh-server", unpacked, "guest-test")).resolve())
 
 
 def _free_ports(count: int) -> list[int]:
