@@ -53,7 +53,7 @@ mount -t tmpfs tmpfs /run
 ip link add wlan0 type veth peer name eth1
 ip link set wlan0 up
 ip address add 10.78.9.1/24 dev eth1
-echo ready; cat; kill $!
+echo ready; cat
 """
 
 

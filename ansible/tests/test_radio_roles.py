@@ -38,7 +38,7 @@ OF_ROLE = {"access_point": ("wlan0", "hostapd"), "wifi_client": ("wlan1", "wpa_s
 # wlan0 and wlan1 are ends of a cable here. The namespaces live until standard input closes.
 SET_UP = (
     "mount -t tmpfs tmpfs /run; mkdir -p /run/systemd/system; "
-    "ip link add wlan0 up type veth peer name wlan1; ip link set wlan1 up; echo ready; cat; kill $!"
+    "ip link add wlan0 up type veth peer name wlan1; ip link set wlan1 up; echo ready; cat"
 )
 ADDRESSES = {
     "access_point_addresses": ["10.77.0.1/24", "fd77::1/64"],

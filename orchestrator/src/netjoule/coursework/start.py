@@ -97,7 +97,7 @@ def unpack(bundle: Path, folder: Path) -> None:
 
     Args:
         bundle: a ZIP file with one folder in it.
-        folder: where; must not exist.
+        folder: where; must not exist, or be empty.
 
     Raises:
         InvalidData: when the bundle holds anything else.
