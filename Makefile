@@ -5,7 +5,7 @@
 PY := .venv/bin/python
 export NETJOULE_R_LIBRARY := $(CURDIR)/.r-library
 # Most tests of Rust wait for flows, and none asks how sharp the host is: more of them at once than there are cores.
-export RUST_TEST_THREADS := 6
+export RUST_TEST_THREADS := 12
 # Compiled sources are kept, wherever this runs: thousands of programs are started by the tests.
 export PYTHONDONTWRITEBYTECODE :=
 

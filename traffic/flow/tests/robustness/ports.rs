@@ -32,6 +32,8 @@ fn take_all<T>(bind: impl Fn() -> std::io::Result<T>) -> Vec<T> {
 fn a_host_without_a_free_port_is_told_and_serves_again_when_there_is_one() {
     in_own_network("ports::a_host_without_a_free_port_is_told_and_serves_again_when_there_is_one", || {
         std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "50000 50007").unwrap();
+        // Otherwise the port of a flow that ended a second ago is used again, though nobody else can have it.
+        std::fs::write("/proc/sys/net/ipv4/tcp_tw_reuse", "0").unwrap();
         let server = Server::start("127.0.0.1", &[]);
         let args = ["--to", &server.control, "-b", "1M", "-l", "500", "-t", "0.1"];
         let taken = take_all(|| UdpSocket::bind("127.0.0.1:0"));
