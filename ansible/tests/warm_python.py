@@ -22,9 +22,10 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def start(folder: Path, **values: str) -> str:
-    """Shell that starts one, with the environment of the host's modules, and goes on; it ends with the shell."""
+    """Shell that starts one, with the environment of the host's modules; it ends with the shell."""
     folder.mkdir()
     os.mkfifo(folder / "ask")
     warm = [sys.executable, "-I", "-S", _LAB / "warm.py", folder, sysconfig.get_path("purelib")]
     own = (f"{name}={value}" for name, value in values.items())
-    return shlex.join(map(str, ["env", *own, *warm])) + " </dev/null >/dev/null &\nwarm=$!\ntrap 'kill $warm' EXIT\n"
+    command = shlex.join(map(str, ["env", *own, *warm]))
+    return f"{command} </dev/null >/dev/null &\nwarm=$!\ntrap 'kill $warm' EXIT\n"
