@@ -14,6 +14,8 @@ if (system2(file.path(root, "scripts", "setup.sh"), "r") != 0L) {
 if (!nzchar(Sys.getenv("NETJOULE_CONTRACTS"))) {
   Sys.setenv(NETJOULE_CONTRACTS = file.path(root, "protocols", "contracts"))
 }
+# As netjoule starts R: names of files may have any letter.
+Sys.setenv(LC_ALL = "C.UTF-8")
 wanted <- commandArgs(trailingOnly = TRUE)
 # Of each file on a core of its own; the longest are begun first (DESCRIPTION).
 Sys.setenv(TESTTHAT_PARALLEL = "TRUE", TESTTHAT_CPUS = "2")
