@@ -39,6 +39,9 @@ class Workload(Document, frozen=True, kw_only=True):
     device_form: Literal["constant", "linear", "cross_factor", "cpu"] | None = None
     # How arms are compared across the runs (docs/method/statistics.md), fixed before any of them.
     statistics: dict[str, Any] | None = None
+    # How a gate decides over two arms of this workload, fixed before any run: the campaign ends at the first
+    # look that decides.
+    gate: dict[str, Any] | None = None
     # Bounds of the campaign.
     limits: dict[str, Any] | None = None
     # Seed of every random choice; drawn and recorded when absent.
