@@ -13,9 +13,11 @@ RUN_PACKAGES=(build-essential cmake clang libclang-dev pkg-config git iproute2 i
   r-cran-htmltools r-cran-digest r-cran-withr r-cran-base64enc)
 TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr r-cran-knitr r-cran-rmarkdown r-cran-roxygen2 pandoc shellcheck
   hostapd wpasupplicant iw libpcap0.8 procps openssh-client openssh-sftp-server libwrap0 ethtool iputils-ping uidmap systemd
-  chromium)
+  chromium libpq5 libldap-2.5-0 libxml2)
 # Daemons that would start when installed: tests run them from where they are unpacked.
-TEST_DAEMONS=(openssh-server:sshd chrony:chronyd)
+TEST_DAEMONS=(openssh-server:sbin/sshd chrony:sbin/chronyd postgresql-15:lib/postgresql/15/bin/postgres)
+# Optional parts of the Python rooms, each with a lock of its own.
+TEST_EXTRAS=(postgresql trend)
 GUEST_PACKAGES=(qemu-system-x86 busybox-static kmod wireless-regdb)
 GUEST_TEST_PACKAGES=(nftables tcpdump tshark wireless-tools d-itg netperfmeter)
 OLDEST_RUST=1.88
@@ -114,6 +116,19 @@ python_environment() {
   printf '%s\n' "$wanted" >"$stamp"
 }
 
+python_extras() { # their stamp goes with the environment
+  local stamp=.venv/extras.sha256 wanted extra
+  wanted=$(for extra in "${TEST_EXTRAS[@]}"; do cat "scripts/requirements-$extra.txt"; done | sha256sum)
+  [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || return 0
+  say "Python environment .venv: installing the extras ${TEST_EXTRAS[*]}"
+  for extra in "${TEST_EXTRAS[@]}"; do
+    .venv/bin/python -m pip --quiet --disable-pip-version-check install --no-deps --require-hashes \
+      -r "scripts/requirements-$extra.txt" ||
+      fail "pip could not install scripts/requirements-$extra.txt" "check that the package index is reached; then: make test"
+  done
+  printf '%s\n' "$wanted" >"$stamp"
+}
+
 rust_build() {
   # With the tests' own libraries some of the others have more features: a build without them would be a second one.
   local verb=(build)
@@ -153,8 +168,8 @@ unpack_daemons() {
   local pair package program folder=.setup/unpacked
   for pair in "${TEST_DAEMONS[@]}"; do
     package=${pair%%:*} program=${pair##*:}
-    { [ -x "/usr/sbin/$program" ] || [ -x "$folder/usr/sbin/$program" ]; } && continue
-    say "$program: Debian's package $package, unpacked into $folder (never installed, so that it does not start)"
+    { [ -x "/usr/$program" ] || [ -x "$folder/usr/$program" ]; } && continue
+    say "${program##*/}: Debian's package $package, unpacked into $folder (never installed, so that it does not start)"
     mkdir -p "$folder"
     { (cd "$folder" && apt-get -q download "$package") && dpkg -x "$folder/${package}"_*.deb "$folder"; } >.setup/apt.log 2>&1 || {
       tail -n 5 .setup/apt.log >&2
@@ -187,6 +202,7 @@ esac
 [ "$level" = packages ] && exit # all that lint of Rust takes: the rest is set up beside it
 case $level in *test) unpack_daemons ;; esac
 python_environment
+case $level in *test) python_extras ;; esac
 r_package
 [ "$level" = lint ] || rust_build
 case $level in guest*) guest_kernel ;; esac
