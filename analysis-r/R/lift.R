@@ -161,6 +161,8 @@ read_plan <- function(campaign_dir, meta, contracts) {
   rows[!is.na(known), c("status", "reason") := settled$rows[known[!is.na(known)], list(status, reason)]]
   # Stopped while it ran: it runs again, under its id.
   rows[status == "invalid" & reason %in% "interrupted", c("status", "reason") := list("planned", NA_character_)]
+  # The rule that ended a campaign is no defect of the runs that it spared.
+  rows[status == "not_needed", reason := NA_character_]
   rows[, latest := max(attempt), by = "mini_block"]
   rows[status == "valid", status := fifelse(attempt < latest, "superseded", "done")]
   rows[, latest := NULL]

@@ -16,6 +16,7 @@ from netjoule import loads
 from netjoule.core import files
 from netjoule.core.errors import RunFailed
 from netjoule.execution import runner
+from netjoule.execution.active_run import Look
 from netjoule.execution.progress import ProgressEvent
 from netjoule.hosts.host import LocalHost
 from netjoule.loads.flow.generators import Flow, FlowSpec
@@ -434,9 +435,13 @@ def opener(script: Script, *, on_up: Callable[[FakeTestbed], None] = lambda _tes
 
 
 def run(
-    campaign: Campaign, script: Script, align: Callable[..., Any] | None = None, **kwargs: Any
+    campaign: Campaign,
+    script: Script,
+    align: Callable[..., Any] | None = None,
+    look: Look | None = None,
+    **kwargs: Any,
 ) -> tuple[runner.Outcome, list[ProgressEvent]]:
-    """Run a campaign in this world; `align` stands in for the search for load pulses."""
+    """Run a campaign in this world; `align` stands in for the search for load pulses, `look` for R."""
     events: list[ProgressEvent] = []
     outcome = runner.run_campaign(
         campaign,
@@ -445,6 +450,7 @@ def run(
         open_testbed=opener(script, **kwargs),
         compute=script.compute,
         make_load=lambda load, where: fake_load(script, load, where),
+        look=look,
         **({} if align is None else {"align": align}),
     )
     return outcome, events

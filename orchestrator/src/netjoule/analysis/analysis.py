@@ -178,8 +178,22 @@ def run_overlay(a: Path, b: Path, out: Path, sink: EventSink) -> None:
 
 
 def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink) -> None:
-    """Run the R program over a campaign; its failure becomes ours."""
-    command = [*programs.rscript(), str(script()), str(campaign.resolve()), "--json", *options]
+    """Run the R program over a campaign."""
+    run_r(verb, [str(campaign.resolve()), *options], sink)
+
+
+def run_r(verb: str, arguments: Sequence[str], sink: EventSink) -> None:
+    """Run the R program; its failure becomes ours.
+
+    Args:
+        verb: of the command, for messages.
+        arguments: of the program.
+        sink: gets each NDJSON line.
+
+    Raises:
+        HostLacks, InvalidData, UsageError, RunFailed: as `run_analysis`.
+    """
+    command = [*programs.rscript(), str(script()), *arguments, "--json"]
     errors = []
 
     def take(event: Mapping[str, Any]) -> None:

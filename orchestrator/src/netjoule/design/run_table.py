@@ -24,7 +24,9 @@ from netjoule.workload.workload import Workload
 MOST_RUNS = 100_000
 """Of a campaign's first attempts: days, even of runs of a second."""
 
-FINAL = frozenset({"valid", "invalid", "superseded", "not_needed"})
+HAPPENED = frozenset({"valid", "invalid", "superseded"})
+"""Of a run that has ended and left its files."""
+FINAL = HAPPENED | {"not_needed"}
 
 
 Kind = Literal["work", "control", "warm_up"]
@@ -38,7 +40,7 @@ class PlanRow:
         cell: values of the factors, the arm's not among them.
         status: of status.csv; planned where it has none, superseded of a valid one whose mini-block was
             repeated.
-        reason: code, of an invalid one.
+        reason: code, of an invalid one; of one that is not needed, the rule that ended the campaign.
     """
 
     run_id: str
@@ -165,6 +167,12 @@ def next_mini_block(rows: Sequence[PlanRow]) -> MiniBlock | None:
             first = group[0]
             return MiniBlock(first.block, first.mini_block, first.attempt, first.cell, group, missing)
     return None
+
+
+def blocks_done(rows: Sequence[PlanRow]) -> int:
+    """How many blocks, counted from the first, have nothing left to run."""
+    last = max((row.block for row in rows), default=0)
+    return min((row.block for row in rows if row.status not in FINAL), default=last + 1) - 1
 
 
 def last_attempts(rows: Sequence[PlanRow]) -> list[PlanRow]:

@@ -26,6 +26,10 @@ Align = Callable[[Path, Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
 """Finds each meter's lag from sync pulses, in a campaign's folder."""
 
 
+Look = Callable[[Path], Reason]
+"""What the blocks of a gate's campaign decide so far: the rule that ends it, without a code where none does."""
+
+
 @dataclass(frozen=True)
 class Bench:
     """A campaign on a testbed that is up, as all parts of its execution have it; meters: as they answered."""
@@ -39,6 +43,7 @@ class Bench:
     progress: ProgressSink
     compute: Compute
     align: Align
+    look: Look
 
     def note(
         self, row: PlanRow, source: str, event: str, reason: Reason, *, t_s: float | None = None

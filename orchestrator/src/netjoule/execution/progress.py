@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from netjoule.workload.cell import Cell
 
 Kind = Literal[
-    "testbed_ready", "sync_pulse", "run_started", "run_finished", "run_result", "repeat", "session_finished"
+    "testbed_ready",
+    "sync_pulse",
+    "run_started",
+    "run_finished",
+    "run_result",
+    "repeat",
+    "look",
+    "session_finished",
 ]
 
 
@@ -23,7 +30,8 @@ class ProgressEvent:
 
     Attributes:
         kind: sync_pulse: bursts showed how late each meter is; run_finished: the flow's raw data are in;
-            run_result: its result.json is; repeat: its mini-block will be tried again.
+            run_result: its result.json is; repeat: its mini-block will be tried again; look: what the
+            blocks of a gate decide so far.
         t_s: campaign time.
         done: runs of the plan whose flow is over, in this session or an earlier one. A run that is to be
             repeated is not.

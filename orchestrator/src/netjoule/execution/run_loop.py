@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from netjoule.core.errors import InvalidData, RunFailed
 from netjoule.core.reason import Reason
 from netjoule.design import run_table, timeline
-from netjoule.design.run_table import FINAL, MiniBlock, PlanRow
+from netjoule.design.run_table import FINAL, HAPPENED, MiniBlock, PlanRow
 from netjoule.design.timeline import Span
 from netjoule.execution import sync_pulses
 from netjoule.execution.active_run import Bench, OpenRun
@@ -73,6 +73,7 @@ class Runs:
             self._recall()
             self._tell("testbed_ready")
             await self._results.compute_leftovers()
+            await self._look()
             if self._upcoming() is not None:
                 await self._pulse()
             self._paced_s = self._time.now_s()
@@ -92,7 +93,7 @@ class Runs:
     def _recall(self) -> None:
         """Tell the load what earlier sessions measured: what it has fixed for a condition stays."""
         for row in self._campaign.rows():
-            if row.status not in FINAL:
+            if row.status not in HAPPENED:
                 continue
             document = self._campaign.read_run(row.run_id)
             if document["work"] is not None:
@@ -107,6 +108,7 @@ class Runs:
         upcoming = self._upcoming()
         if upcoming is None or upcoming.block != self._block or not self._may_have(upcoming):
             await self._close_chain()
+            await self._look()
             upcoming = self._upcoming()
         if upcoming is not None and not self._may_have(upcoming):
             return None
@@ -134,6 +136,20 @@ class Runs:
             now_s = self._time.now_s()
             await self._time.sleep_until(timeline.data_due_s(now_s, self._meters))
         await self._compute_results()
+
+    async def _look(self) -> None:
+        """At a planned look of a gate, ask what the blocks so far decide: then the rest is not needed.
+
+        Between two blocks, once all repeats of the first are in; at no other time, or chance would decide.
+        """
+        self._campaign.next_mini_block()  # adds repeats, which belong to their block
+        done = run_table.blocks_done(self._campaign.rows())
+        if done not in self._workload.looks[:-1]:
+            return
+        found = await asyncio.to_thread(self._bench.look, self._campaign.path)
+        self._tell("look", detail=found.detail)
+        if found.code:
+            self._campaign.end_by_rule(found.code)
 
     async def _in_reach(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do what needs every host, between runs; after the loss of one wait for it and do it again.

@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import netjoule_contracts as contracts
+from netjoule.analysis import decision
 from netjoule.core.clock import CampaignTime, Clock, SystemClock, boot_id
 from netjoule.core.errors import InvalidData, NetjouleError, UsageError
 from netjoule.core.signals import handled_by, termination_signals
 from netjoule.design.run_table import FINAL, last_attempts
 from netjoule.design.timeline import MeterPace, check_timing
 from netjoule.execution import ranging
-from netjoule.execution.active_run import Align, Bench, Compute
+from netjoule.execution.active_run import Align, Bench, Compute, Look
 from netjoule.execution.progress import ProgressEvent, ProgressSink
 from netjoule.execution.run_loop import Runs
 from netjoule.loads import load_of
@@ -56,6 +57,7 @@ def run_campaign(
     compute: Compute | None = None,
     make_load: Callable[[Workload, Topology], Load] = load_of,
     align: Align | None = None,
+    look: Look | None = None,
 ) -> Outcome:
     """Run every run of the plan that is not finished.
 
@@ -67,6 +69,7 @@ def run_campaign(
         compute: writes result.json of a mini-block's runs; netjoule_energy by default.
         make_load: the load of a workload on a testbed.
         align: finds each meter's lag from sync pulses; netjoule_energy by default.
+        look: what a gate's blocks decide; R by default.
 
     Raises:
         NetjouleError: when the campaign cannot go on; all finished runs are kept.
@@ -79,6 +82,7 @@ def run_campaign(
         compute=compute or _compute,
         load=make_load(campaign.workload, campaign.topology),
         align=align or _align,
+        look=look or decision.look,
     )
     return asyncio.run(session.run())
 
@@ -92,6 +96,7 @@ class _SessionRun:
     compute: Compute
     load: Load
     align: Align
+    look: Look
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> Outcome:
@@ -137,7 +142,7 @@ class _SessionRun:
             limits = RateLimits.of(campaign.topology.wifi)
             clients = [host.name for host in testbed.place.hosts("client", self.load.hosts.get("client", 0))]
             async with RadioLog(campaign, testbed.radio_readers, clients, limits) as radio:
-                shared = (self.load, time, paces, radio, self.progress, self.compute, self.align)
+                shared = (self.load, time, paces, radio, self.progress, self.compute, self.align, self.look)
                 await _unless_failed(Runs(Bench(campaign, testbed, *shared), remarks).run_all(), testbed)
 
     async def _fix_ranges(self, testbed: Testbed, time: CampaignTime) -> list[Remark]:

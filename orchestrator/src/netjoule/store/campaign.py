@@ -231,7 +231,7 @@ class Campaign(AbstractContextManager["Campaign"]):
 
         Args:
             run_id: the run.
-            status: running, valid, invalid or not_needed.
+            status: running, valid or invalid.
             reason: reason code; required for ``invalid``.
         """
         if status == "invalid" and not reason:
@@ -241,6 +241,18 @@ class Campaign(AbstractContextManager["Campaign"]):
         changed = replace(self._by_id[run_id], status=status, reason=reason)
         planfile.append_status(self.path, [changed], len(self._document["sessions"]), datetime.now(UTC))
         self._set_rows([changed if row.run_id == run_id else row for row in self._rows])
+
+    def end_by_rule(self, rule: str) -> None:
+        """Record that nothing more has to run, on disk when this returns; `rule`: what ended the campaign."""
+        self._writable()
+        ended = {
+            row.run_id: replace(row, status="not_needed", reason=rule)
+            for row in self._rows
+            if row.status not in run_table.FINAL
+        }
+        session = len(self._document["sessions"])
+        planfile.append_status(self.path, ended.values(), session, datetime.now(UTC))
+        self._set_rows([ended.get(row.run_id, row) for row in self._rows])
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -409,7 +421,7 @@ class Campaign(AbstractContextManager["Campaign"]):
         finished = (
             row
             for row in self._rows
-            if row.status in run_table.FINAL and (row.status != "invalid" or row.run_id in last)
+            if row.status in run_table.HAPPENED and (row.status != "invalid" or row.run_id in last)
         )
         self.lost = {} if "imported" in self._document else recovery.lost(self.path, finished)
         for run_id in self.lost:

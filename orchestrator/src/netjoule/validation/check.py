@@ -87,7 +87,9 @@ def unfinished(path: Path) -> str:
             rows = list(run_table.with_repeats(rows, int(document["seed"]), load.max_attempts))
     wanted = run_table.last_attempts(rows)
     there = sum(
-        r.status in run_table.FINAL and (path / "runs" / r.run_id / "run.json").exists() for r in wanted
+        r.status == "not_needed"
+        or (r.status in run_table.HAPPENED and (path / "runs" / r.run_id / "run.json").exists())
+        for r in wanted
     )
     return "" if there == len(wanted) else f"incomplete: {there} of {len(wanted)} runs"
 
@@ -273,7 +275,7 @@ def _runs(
         elif planned[folder.name].status == "planned" and (folder / "run.json").exists():
             yield Defect(f"runs/{folder.name}/run.json", "", "status.csv says the run did not happen yet")
     for row in rows:
-        if row.status in run_table.FINAL:
+        if row.status in run_table.HAPPENED:
             condition, load = (
                 (row.condition(asked.workload, asked.seed), asked.load) if asked else (None, None)
             )

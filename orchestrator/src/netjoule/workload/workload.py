@@ -18,7 +18,7 @@ import netjoule_contracts as contracts
 from netjoule.core import yamlfile
 from netjoule.core.errors import UsageError, did_you_mean
 from netjoule.core.yamlfile import Document
-from netjoule.workload import contrasts
+from netjoule.workload import contrasts, looks
 from netjoule.workload.cell import Cell, value_name
 from netjoule.workload.load import Value
 from netjoule_contracts.lift.workload import OLDER_FIELDS, is_older, newest_workload, older_place
@@ -116,6 +116,11 @@ class Workload:
         return tuple(Cell(dict(zip(names, chosen, strict=True))) for chosen in product(*values))
 
     @property
+    def looks(self) -> tuple[int, ...]:
+        """Blocks after which a gate looks at what it has; none of a campaign that is no gate's."""
+        return tuple(self.document.get("gate", {}).get("looks", ()))
+
+    @property
     def mini_blocks(self) -> int:
         """How many mini-blocks it asks for: every cell once in each block."""
         return self.blocks * prod(len(values) for name, values in self.factors.items() if name != self.arm)
@@ -186,6 +191,7 @@ def effective(document: Document, beside: yamlfile.Beside = lambda _: ()) -> Doc
     )
     _check_names(document, load)
     contrasts.check(document, Workload.of(document).compared)
+    looks.check(document, Workload.of(document).compared)
     return document
 
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One gate at a time on a rig: a lock that the kernel releases when its holder dies, and a limit to the wait.
+
+CI services cancel jobs that wait for each other (GitHub's `concurrency` keeps one); a gate waits by itself.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from netjoule.core.clock import boot_id
+from netjoule.core.errors import InvalidData, file_errors
+
+_ASKED_EVERY_S = 0.5
+
+
+def path_of(rig: str, env: Mapping[str, str] = os.environ) -> Path:
+    """The lock's file: of this machine, and gone with its next start."""
+    folders = (env.get("XDG_RUNTIME_DIR", ""), "/run/lock", tempfile.gettempdir())
+    folder = next(Path(one) for one in folders if one and os.access(one, os.W_OK | os.X_OK))
+    return folder / f"netjoule-{re.sub('[^A-Za-z0-9._-]', '_', rig)}.lock"
+
+
+@contextmanager
+def held(path: Path, owner: str, wait_s: float, waiting: Callable[[str], None]) -> Iterator[None]:
+    """Have a rig's lock while the body runs.
+
+    Args:
+        path: from `path_of`.
+        owner: what takes it, for who waits.
+        wait_s: limit of the wait.
+        waiting: told once who has it.
+
+    Raises:
+        InvalidData: `rig_busy`, when another still has it then.
+    """
+    with file_errors("lock", path):
+        descriptor = _opened(path)
+    try:
+        _take(descriptor, path, wait_s, waiting)
+        document = {
+            "owner": owner,
+            "pid": os.getpid(),
+            "boot_id": boot_id(),
+            "since_unix_s": int(time.time()),
+        }
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, (json.dumps(document) + "\n").encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    """Open it, made where it is not there, for whoever uses the rig; Python's descriptors close on exec."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(path, flags)  # one of another user may be opened in a sticky folder, not created
+    except FileNotFoundError:
+        descriptor = os.open(path, flags | os.O_CREAT, 0o666)
+        os.fchmod(descriptor, 0o666)
+        return descriptor
+
+
+def _take(descriptor: int, path: Path, wait_s: float, waiting: Callable[[str], None]) -> None:
+    until, said = time.monotonic() + wait_s, False
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            who = _holder(descriptor)
+        if time.monotonic() >= until:
+            raise InvalidData(
+                f"the rig is in use: {who}, after {wait_s:g} s of waiting",
+                where=str(path),
+                next_step="run it again later, or wait longer with --wait",
+                code="rig_busy",
+            )
+        if not said:
+            waiting(who)
+            said = True
+        time.sleep(_ASKED_EVERY_S)
+
+
+def _holder(descriptor: int) -> str:
+    """Who has it, in words; it may not have written that yet."""
+    try:
+        document: Any = json.loads(os.pread(descriptor, 4096, 0))
+        return f"{document['owner']} (process {document['pid']})"
+    except (ValueError, KeyError, TypeError):
+        return "another gate"

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sessions of a gate, one after the other: each a campaign of its own, with processes and seed of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from netjoule.analysis import decision
+from netjoule.core.errors import InvalidData, NetjouleError, RunFailed
+from netjoule.core.reason import Reason
+from netjoule.design import rig_limits
+from netjoule.gate import verdict
+from netjoule.gate.verdict import FAIL, INCONCLUSIVE, SKIPPED, Judged
+from netjoule.store.campaign import Campaign
+
+Run = Callable[[Path], None]
+"""Runs a session's campaign in a new folder to its end. Raises NetjouleError when it cannot."""
+_SICK = "gate_rig_sick"
+_OF_THE_RIG = frozenset({"rig_noisy"})
+
+
+@dataclass
+class Sessions:
+    """What sessions of a gate came to.
+
+    Attributes:
+        folder: of the gate.
+        run: runs one.
+        done: sessions as verdict.json has them.
+        anchor: the decision against a release, of the session that decided.
+    """
+
+    folder: Path
+    run: Run
+    decide: Callable[[Path], Mapping[str, Any]] = decision.decision
+    done: list[dict[str, Any]] = field(default_factory=list)
+    anchor: Mapping[str, Any] | None = None
+
+    def gate(self) -> Judged:
+        """Decide: a FAIL is called a regression only when a fresh session confirms it."""
+        first = self._session("first")
+        if isinstance(first, Judged):
+            return first
+        found = verdict.judged(first)
+        if found.verdict != FAIL:
+            return _of_rig(found)
+        confirming = self._session("confirming")
+        return confirming if isinstance(confirming, Judged) else _of_rig(verdict.judged(first, confirming))
+
+    def pilot(self, margin_percent: float) -> tuple[Judged, Mapping[str, Any]]:
+        """Run a pilot; what came of it, and its numbers."""
+        found: dict[str, Any] = {}
+
+        def decided(folder: Path) -> Mapping[str, Any]:
+            found.update(decision.pilot(folder))
+            return found
+
+        self.decide = decided
+        session = self._session("pilot")
+        judged = session if isinstance(session, Judged) else verdict.judged_pilot(found, margin_percent)
+        return judged, found
+
+    def _session(self, role: str) -> Mapping[str, Any] | Judged:
+        """Run a session; its decision, or why there is none."""
+        campaign = self.folder / f"session-{len(self.done) + 1}"
+        try:
+            self.run(campaign)
+            found = self.decide(campaign)
+        except (RunFailed, InvalidData) as error:
+            return Judged(SKIPPED, Reason(error.code or "session_failed", str(error)))
+        self.done.append(verdict.session_of(role, campaign.name, found))
+        self.anchor = found.get("anchor")
+        return _sick(campaign) or found
+
+
+def _sick(campaign: Path) -> Judged | None:
+    """Of a campaign that ended since too many of its runs did not count."""
+    rows = Campaign.read(campaign).rows()
+    if any(row.status == "not_needed" and row.reason == _SICK for row in rows):
+        return Judged(SKIPPED, rig_limits.sick(rows) or Reason(_SICK, "too many of its runs do not count"))
+    return None
+
+
+def _of_rig(found: Judged) -> Judged:
+    """The same; skipped where the rig is why nothing was decided."""
+    if found.verdict == INCONCLUSIVE and found.reason and found.reason.code in _OF_THE_RIG:
+        return Judged(SKIPPED, found.reason, found.decision)
+    return found
+
+
+def ended_badly(code: int, said: str) -> NetjouleError:
+    """The error of a session's process by its exit code; 1 there is no regression."""
+    what = said.removeprefix("netjoule: ") or f"the session ended with exit code {code}"
+    kind = {4: InvalidData}.get(code, RunFailed)
+    return kind(what, code="session_failed")

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what sessions decided to the verdict of a gate (contract gate_verdict). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netjoule.core.reason import Reason
+
+PASS, FAIL, INCONCLUSIVE, SKIPPED = "pass", "fail", "inconclusive", "skipped"
+EXIT_CODES = {PASS: 0, FAIL: 1, INCONCLUSIVE: 4, SKIPPED: 4}
+_SESSION_FIELDS = (
+    "blocks_max",
+    "looks",
+    "verdict",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "cells",
+    "reference_log_sd",
+    "head_over_reference",
+    "values",
+)
+_RATIO = ("ratio", "ratio_low", "ratio_high")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of the sessions of a gate.
+
+    Attributes:
+        verdict: pass, fail, inconclusive or skipped.
+        reason: why it is inconclusive or skipped.
+        decision: the event ``gate_decision`` whose ratio is the gate's; None where none decided.
+    """
+
+    verdict: str
+    reason: Reason | None = None
+    decision: Mapping[str, Any] | None = None
+
+
+def judged(first: Mapping[str, Any], confirming: Mapping[str, Any] | None = None) -> Judged:
+    """The verdict of the sessions' decisions: a regression is one that both saw.
+
+    Args:
+        first: event ``gate_decision`` of the first session.
+        confirming: of the confirming one; None before it ran.
+    """
+    decided = first["verdict"]
+    if confirming is None or decided != FAIL:
+        reason = None if decided in (PASS, FAIL) else _reason_of(first)
+        return Judged(decided, reason, first)
+    if confirming["verdict"] == FAIL:
+        return Judged(FAIL, None, confirming)
+    words = f"the first session failed, and the confirming one did not: it is {confirming['verdict']}"
+    return Judged(INCONCLUSIVE, Reason("not_confirmed", words), confirming)
+
+
+def judged_pilot(found: Mapping[str, Any], margin_percent: float) -> Judged:
+    """Whether a pilot shows that its rig can decide: narrow enough, and two builds of one source alike."""
+    half = found["half_width_percent"]
+    if half is None:
+        return Judged(INCONCLUSIVE, Reason("no_cell_left", "no cell of the workload can be compared"))
+    if half > margin_percent / 2:
+        words = (
+            f"its half-width is {half:.2g} % after {found['blocks']} blocks, and half of the margin is"
+            f" {margin_percent / 2:g} %{_better_cell(found)}"
+        )
+        return Judged(INCONCLUSIVE, Reason("pilot_too_wide", words), found)
+    if not found["contains_0"]:
+        words = f"two builds of one source differ: {100 * (found['ratio'] - 1):+.2g} %"
+        return Judged(INCONCLUSIVE, Reason("pilot_biased", words), found)
+    return Judged(PASS, None, found)
+
+
+def _better_cell(found: Mapping[str, Any]) -> str:
+    """Names the cell of the pilot that needs the fewest blocks, where there is more than one."""
+    ranking = found.get("ranking", ())
+    if len(ranking) < 2:
+        return "; longer windows (timing.measure_s) scatter less"
+    best = ranking[0]
+    cell = ", ".join(f"{name} {value}" for name, value in best["cell"].items())
+    return f"; the cell that scatters least is {cell} ({100 * best['log_ratio_sd']:.2g} %)"
+
+
+def session_of(role: str, campaign: str, decision: Mapping[str, Any]) -> dict[str, Any]:
+    """A session as verdict.json has it."""
+    return {"role": role, "campaign": campaign, **{name: decision[name] for name in _SESSION_FIELDS}}
+
+
+def document(
+    about: Mapping[str, Any],
+    found: Judged,
+    sessions: Sequence[Mapping[str, Any]],
+    *,
+    anchor: Mapping[str, Any] | None = None,
+    pilot: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """verdict.json.
+
+    Args:
+        about: its fields that were known before: id, rig, arms, rule and the like.
+        found: what came of it.
+        sessions: as `session_of` has them.
+        anchor: the same decision against a release.
+        pilot: what a pilot found.
+    """
+    ratio = {name: (found.decision or {}).get(name) for name in _RATIO}
+    return {
+        "schema_version": 1,
+        **about,
+        "verdict": found.verdict,
+        "exit_code": EXIT_CODES[found.verdict],
+        "reason": found.reason.as_json() if found.reason else None,
+        **ratio,
+        "words": words(about, found),
+        "sessions": list(sessions),
+        "anchor": anchor,
+        "pilot": pilot,
+    }
+
+
+def words(about: Mapping[str, Any], found: Judged) -> str:
+    """The verdict in one sentence, with the numbers that it rests on."""
+    seen = _seen(about, found.decision)
+    if about["kind"] == "pilot" and found.verdict == PASS:
+        assert found.decision is not None
+        half = found.decision["half_width_percent"]
+        return f"the rig can decide: half-width {half:.2g} % over {found.decision['blocks']} blocks"
+    if found.verdict == PASS:
+        return f"no regression: an increase of {about['margin_percent']:g} % is ruled out{seen}"
+    if found.verdict == FAIL:
+        return f"regression: {_name(about)} rose by more than {about['tolerance_percent']:g} % in both sessions{seen}"
+    assert found.reason is not None
+    return f"{found.verdict} ({found.reason.code}): {found.reason.detail}{seen}"
+
+
+def _seen(about: Mapping[str, Any], decision: Mapping[str, Any] | None) -> str:
+    if about["kind"] == "pilot" or decision is None or decision.get("ratio") is None:
+        return ""
+    low, high = decision["ratio_low"], decision["ratio_high"]
+    return f"; head / base {decision['ratio']:.4f} ({low:.4f} to {high:.4f}, {_blocks(decision)} blocks)"
+
+
+def _blocks(decision: Mapping[str, Any]) -> int:
+    return int(decision["looks"][-1]["blocks"]) if decision.get("looks") else 0
+
+
+def _name(about: Mapping[str, Any]) -> str:
+    names = {"energy": "energy per work", "throughput": "time per work", "cpu_time": "CPU time"}
+    return names.get(about["objective"], "p99 delay")
+
+
+def _reason_of(decision: Mapping[str, Any]) -> Reason:
+    """Why a session decided nothing."""
+    given = decision.get("reason")
+    if given:
+        return Reason(given["code"], given["detail"])
+    return Reason("blocks_used_up", f"neither bound was crossed in {decision['blocks_max']} blocks")
