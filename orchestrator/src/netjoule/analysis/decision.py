@@ -30,7 +30,7 @@ def look(campaign: Path) -> Reason:
 
 
 def decision(campaign: Path) -> Mapping[str, Any]:
-    """The event ``gate_decision`` of a campaign: `sessions` of contract gate_verdict, and what was decided."""
+    """The event ``gate_decision`` of a campaign: a session of contract gate_verdict, and what is decided."""
     return _answer("gate", "gate_decision", [str(campaign.resolve()), "--gate"])
 
 

@@ -27,7 +27,7 @@ Align = Callable[[Path, Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
 
 
 Look = Callable[[Path], Reason]
-"""What the blocks of a gate's campaign decide so far: the rule that ends it, without a code where none does."""
+"""What the blocks of a gate decide so far: the rule that ends it, without a code where none does."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a session's campaign as a command of its own (`netjoule run`), so that nothing is left of the one before."""
+"""Runs a session's campaign as a command of its own (`netjoule run`): nothing is left of the one before."""
 
 from __future__ import annotations
 

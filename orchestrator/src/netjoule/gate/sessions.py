@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sessions of a gate, one after the other: each a campaign of its own, with processes and seed of its own."""
+"""The sessions of a gate, one after the other: each a campaign with processes and seed of its own."""
 
 from __future__ import annotations
 

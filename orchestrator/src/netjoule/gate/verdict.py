@@ -132,7 +132,8 @@ def words(about: Mapping[str, Any], found: Judged) -> str:
     if found.verdict == PASS:
         return f"no regression: an increase of {about['margin_percent']:g} % is ruled out{seen}"
     if found.verdict == FAIL:
-        return f"regression: {_name(about)} rose by more than {about['tolerance_percent']:g} % in both sessions{seen}"
+        rose = f"{_name(about)} rose by more than {about['tolerance_percent']:g} % in both sessions"
+        return f"regression: {rose}{seen}"
     assert found.reason is not None
     return f"{found.verdict} ({found.reason.code}): {found.reason.detail}{seen}"
 
