@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+import csv
+import subprocess
+
+import pytest
+import verdict_documents as made
+from go_programs import BENCHSTAT, built
+
+from netjoule.gate.outputs import benchstat
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return built(BENCHSTAT, tmp_path_factory.mktemp("go"))
+
+
+def told(program, text: str, tmp_path) -> tuple[list[list[str]], str]:
+    """Rows of benchstat's CSV, and what it complains about."""
+    file = tmp_path / "gate.txt"
+    file.write_text(text)
+    words = [program, "-format", "csv", "-col", "arm", file]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return list(csv.reader(done.stdout.splitlines())), done.stderr
+
+
+def test_benchstat_prints_our_lines(program, tmp_path):
+    rows, complaints = told(program, benchstat.text(made.verdict("inconclusive")), tmp_path)
+    assert [row for row in rows if row[0] in ("rig: emulated", "workload: gate-64", "session: first")]
+    assert ["", "base", "", "head", "", "", ""] in [row[:7] for row in rows] or any(
+        "base" in row and "head" in row for row in rows
+    )
+    (line,) = [row for row in rows if row[0].startswith("Gate_64")]
+    assert (float(line[1]), float(line[3])) == (pytest.approx(0.02), pytest.approx(0.021))
+    assert "syntax" not in complaints
+
+
+def test_a_session_is_a_table_of_its_own(program, tmp_path):
+    rows, _ = told(program, benchstat.text(made.verdict("fail")), tmp_path)
+    assert [row[0] for row in rows if row[0].startswith("session:")] == [
+        "session: first",
+        "session: confirming",
+    ]
+
+
+def test_one_line_per_block_and_arm():
+    lines = benchstat.text(made.verdict("pass")).splitlines()
+    assert lines[:5] == [
+        "Unit J/Mb better=lower",
+        "rig: emulated",
+        "workload: gate-64",
+        "session: first",
+        "arm: base",
+    ]
+    assert lines.count("BenchmarkGate_64 1 0.02 J/Mb") == 3
+    assert sum(line.startswith("Benchmark") for line in lines) == 8
+
+
+def test_more_is_better_of_throughput_alone():
+    def better(objective: str) -> str:
+        return benchstat.text(made.verdict("pass", objective=objective)).splitlines()[0].rpartition("=")[2]
+
+    assert [better(one) for one in ("throughput", "cpu_time", "p99_delay")] == ["higher", "lower", "lower"]
+
+
+def test_hostile_names_stay_names(program, tmp_path):
+    text = benchstat.text(made.hostile())
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+    rows, complaints = told(program, text, tmp_path)
+    assert "syntax" not in complaints
+    assert [float(row[1]) for row in rows if row[0].startswith("A_b_n")] == [1.5]
