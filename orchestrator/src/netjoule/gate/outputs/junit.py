@@ -48,7 +48,8 @@ def text(verdict: Verdict) -> str:
     _properties(suite, _of_suite(verdict))
     suite.extend(cases)
     Xml.indent(suites)
-    return Xml.tostring(suites, encoding="utf-8", xml_declaration=True).decode() + "\n"
+    written = bytes(Xml.tostring(suites, encoding="utf-8", xml_declaration=True))
+    return written.decode() + "\n"
 
 
 def _number_of(cases: list[Xml.Element], outcome: str) -> str:
