@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netjoule.core.safe_text import escaped
 from netjoule.core.tables import Column, Table
 from netjoule.gate.outputs import findings
-from netjoule.gate.outputs.findings import Verdict
+from netjoule.gate.outputs.findings import Cell, Verdict
 
 if TYPE_CHECKING:
     from netjoule.core.console import Output
@@ -49,6 +49,17 @@ def cells(verdict: Verdict) -> Table | None:
     found = findings.cells(verdict)
     if findings.is_quiet(verdict) or not found:
         return None
+    title = f"Cells: {verdict['objective']} of the head against the base, power {verdict['power_source']}"
+    return cell_table(found, title)
+
+
+def cell_table(found: Sequence[Cell], title: str) -> Table:
+    """Cells with their change, as any comparison of two arms has them.
+
+    Args:
+        found: cells as gate_verdict.schema.json has them.
+        title: of the table.
+    """
     return Table(
         [
             Column("cell", right=False, key=True),
@@ -69,7 +80,7 @@ def cells(verdict: Verdict) -> Table | None:
             ]
             for cell in found
         ],
-        title=f"Cells: {verdict['objective']} of the head against the base, power {verdict['power_source']}",
+        title=title,
         caption="Shown, not decided upon.",
     )
 
