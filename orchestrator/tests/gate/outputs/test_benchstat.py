@@ -20,15 +20,17 @@ def told(program, text: str, tmp_path) -> tuple[list[list[str]], str]:
     file.write_text(text)
     words = [program, "-format", "csv", "-col", "arm", file]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
-    return list(csv.reader(done.stdout.splitlines())), done.stderr
+    return [row for row in csv.reader(done.stdout.splitlines()) if row], done.stderr
 
 
 def test_benchstat_prints_our_lines(program, tmp_path):
     rows, complaints = told(program, benchstat.text(made.verdict("inconclusive")), tmp_path)
-    assert [row for row in rows if row[0] in ("rig: emulated", "workload: gate-64", "session: first")]
-    assert ["", "base", "", "head", "", "", ""] in [row[:7] for row in rows] or any(
-        "base" in row and "head" in row for row in rows
-    )
+    assert rows[:4] == [
+        ["rig: emulated"],
+        ["workload: gate-64"],
+        ["session: first"],
+        ["", "base", "", "head", "", "", ""],
+    ]
     (line,) = [row for row in rows if row[0].startswith("Gate_64")]
     assert (float(line[1]), float(line[3])) == (pytest.approx(0.02), pytest.approx(0.021))
     assert "syntax" not in complaints
@@ -36,10 +38,8 @@ def test_benchstat_prints_our_lines(program, tmp_path):
 
 def test_a_session_is_a_table_of_its_own(program, tmp_path):
     rows, _ = told(program, benchstat.text(made.verdict("fail")), tmp_path)
-    assert [row[0] for row in rows if row[0].startswith("session:")] == [
-        "session: first",
-        "session: confirming",
-    ]
+    sessions = [row[0] for row in rows if row[0].startswith(("session:", "Gate_64"))]
+    assert sorted(sessions) == ["Gate_64", "Gate_64", "session: confirming", "session: first"]
 
 
 def test_one_line_per_block_and_arm():
@@ -67,4 +67,4 @@ def test_hostile_names_stay_names(program, tmp_path):
     assert all(letter.isprintable() or letter == "\n" for letter in text)
     rows, complaints = told(program, text, tmp_path)
     assert "syntax" not in complaints
-    assert [float(row[1]) for row in rows if row[0].startswith("A_b_n")] == [1.5]
+    assert [float(row[1]) for row in rows if row[0].startswith("A_b__")] == [1.5]
