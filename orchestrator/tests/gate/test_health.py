@@ -58,6 +58,7 @@ def test_verdict_documents_are_read_as_well():
         ("rig_busy", "lock"),
         ("build_failed", "building"),
         ("not_confirmed", "statistics"),
+        ("no_pilot", "pilot"),
         ("something", "other"),
     ],
 )

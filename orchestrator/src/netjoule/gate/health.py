@@ -21,9 +21,8 @@ _CLASSES: Mapping[str, str] = {
     "rig_busy": "lock",
     "build_failed": "building",
     "session_failed": "session",
-    **dict.fromkeys(
-        ("not_confirmed", "blocks_used_up", "no_cell_left", "pilot_too_wide", "pilot_biased"), "statistics"
-    ),
+    **dict.fromkeys(("no_pilot", "pilot_too_wide", "pilot_biased"), "pilot"),
+    **dict.fromkeys(("not_confirmed", "blocks_used_up", "no_cell_left"), "statistics"),
 }
 """Classes of a gate's own reasons; those of runs have theirs in `rig_limits`."""
 _SICK = "gate_rig_sick"

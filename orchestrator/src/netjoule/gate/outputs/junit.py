@@ -135,10 +135,10 @@ def _outcome(case: Xml.Element, decided: Mapping[str, Any]) -> None:
 
 def _figures(part: Mapping[str, Any], blocks: int) -> str:
     """Ratio, interval and blocks, one a line."""
-    if part["ratio"] is None:
+    known = [part[name] for name in ("ratio", "ratio_low", "ratio_high")]
+    if None in known:
         return f"blocks {blocks}"
-    ratio, low, high = (f"{part[name]:.4f}" for name in ("ratio", "ratio_low", "ratio_high"))
-    return f"ratio {ratio}\ninterval {low} to {high}\nblocks {blocks}"
+    return "ratio {:.4f}\ninterval {:.4f} to {:.4f}\nblocks {}".format(*known, blocks)
 
 
 def _ratio(part: Mapping[str, Any]) -> dict[str, object]:
