@@ -17,7 +17,17 @@ mean_interval <- function(x) {
   list(n = n, mean = mean(x), low = mean(x) - half, high = mean(x) + half)
 }
 
-#' The same as columns of a table: the mean, and its ends by the name of `ends`
+#' Rate with its 95 % Clopper-Pearson interval
+#'
+#' @param x how often it happened, of how many times.
+#' @return list rate, low, high.
+#' @noRd
+binomial_interval <- function(x) {
+  ends <- stats::binom.test(x[1], x[2])$conf.int
+  list(rate = x[1] / x[2], low = ends[1], high = ends[2])
+}
+
+#' A mean with its interval as columns of a table: the mean, and its ends by the name of `ends`
 #' @noRd
 interval_columns <- function(x, name, ends = name) {
   stats::setNames(mean_interval(x)[c("mean", "low", "high")], c(name, paste0(ends, c("_ci95_low", "_ci95_high"))))

@@ -4,7 +4,7 @@ usage <- "usage: analyse.R CAMPAIGN [--report] [--margin PERCENT] [--json]
        analyse.R PILOT --mde PERCENT --workload FILE [--power RATIO] [--json]
        analyse.R CAMPAIGN... --table-iv [--json]
        analyse.R CAMPAIGN CAMPAIGN --overlay FILE [--json]
-       analyse.R --intervals
+       analyse.R --intervals | --binomial
   CAMPAIGN   folder of a campaign; tables/, figures/ and report.html are written into it
   --report   also write report.html
   --margin   ask whether arms are equivalent within so many percent
@@ -14,6 +14,7 @@ usage <- "usage: analyse.R CAMPAIGN [--report] [--margin PERCENT] [--json]
   --table-iv say E_A of the applications of several campaigns beside what was published; nothing is written
   --overlay  write a report that compares two campaigns side by side; nothing is written into them
   --intervals answer each line of numbers on standard input with their mean and its 95 % t interval, as JSON
+  --binomial the same of how often and of how many times, with the Clopper-Pearson interval of the rate
   --json     one JSON event per line also on a terminal
 example: Rscript --vanilla analysis-r/exec/analyse.R results/demo --report"
 
@@ -36,6 +37,8 @@ main <- function(arguments) {
         cat(usage, "\n", sep = "")
       } else if (identical(arguments, "--intervals")) {
         tell_intervals(file("stdin", "r"))
+      } else if (identical(arguments, "--binomial")) {
+        tell_intervals(file("stdin", "r"), binomial_interval)
       } else {
         options <- parse_arguments(arguments)
         if (!is.null(options$overlay)) {
@@ -85,10 +88,10 @@ parse_arguments <- function(arguments) {
 }
 
 # Of each line of numbers, until the last.
-tell_intervals <- function(asked) {
+tell_intervals <- function(asked, interval = mean_interval) {
   on.exit(close(asked))
   while (length(line <- readLines(asked, 1L)) > 0L) {
-    emit(mean_interval(as.numeric(strsplit(line, " ", fixed = TRUE)[[1]])), json = TRUE)
+    emit(interval(as.numeric(strsplit(line, " ", fixed = TRUE)[[1]])), json = TRUE)
     flush(stdout())
   }
 }

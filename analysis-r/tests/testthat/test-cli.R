@@ -46,3 +46,12 @@ test_that("each line of numbers is answered with their mean and its interval", {
   expect_equal(first[c("n", "mean", "high")], list(n = 3L, mean = 2, high = 2 + 4.30265273 / sqrt(3)))
   expect_null(jsonlite::fromJSON(said[2])$high)
 })
+
+test_that("how often of how many times is answered with the interval of the rate", {
+  said <- capture.output(tell_intervals(textConnection(c("0 20", "2 50", "5 5")), binomial_interval))
+  said <- lapply(said, jsonlite::fromJSON)
+  # By hand: 0 of n ends at 1 - (alpha / 2)^(1 / n); the others by quantiles of the beta distribution.
+  expect_equal(said[[1]], list(rate = 0, low = 0, high = 1 - 0.025^(1 / 20)))
+  expect_equal(said[[2]], list(rate = 0.04, low = stats::qbeta(0.025, 2, 49), high = stats::qbeta(0.975, 3, 48)))
+  expect_equal(said[[3]], list(rate = 1, low = 0.025^(1 / 5), high = 1))
+})

@@ -32,8 +32,8 @@ def test_intervals_are_those_of_printed_tables():
 
 def test_without_the_r_package_the_sentence_says_what_to_run(monkeypatch, tmp_path):
     monkeypatch.setenv("NETJOULE_R_LIBRARY", str(tmp_path))
-    with intervals._r.__wrapped__() as process:
-        monkeypatch.setattr(intervals, "_r", lambda: process)
+    with intervals._r.__wrapped__("--intervals") as process:
+        monkeypatch.setattr(intervals, "_r", lambda verb: process)
         with raises(HostLacks):
             half_width([4.0, 5.0, 7.0])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""95 % t intervals of means over blocks: R's, as its tables have them."""
+"""95 % intervals, R's: t intervals of means over blocks, as its tables have them; of a rate."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import cache
 from statistics import fmean
+from typing import Any
 
 from netjoule.analysis import analysis
 from netjoule.core import programs
@@ -49,27 +50,44 @@ def differ_clearly(pairs: Collection[tuple[float, float]]) -> bool:
 
 
 @cache
+def binomial(happened: int, times: int) -> tuple[float, float]:
+    """The 95 % Clopper-Pearson interval of the rate of what happened so often.
+
+    Raises:
+        HostLacks: as `half_width`.
+    """
+    if times == 0:
+        return 0.0, 1.0
+    said = _answer("--binomial", happened, times)
+    return float(said["low"]), float(said["high"])
+
+
+@cache
 def _half_width(values: tuple[float, ...]) -> float:
-    process = _r()
+    said = _answer("--intervals", *values)
+    return float(said["high"] - said["mean"])
+
+
+def _answer(verb: str, *numbers: float) -> Any:
+    process = _r(verb)
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(BrokenPipeError):
-        print(*values, file=process.stdin, flush=True)
+        print(*numbers, file=process.stdin, flush=True)
     answer = process.stdout.readline()
     if not answer:
         raise HostLacks(
             "R did not tell an interval: the R package netjoule is not installed",
             next_step="run 'make setup'",
         )
-    said = json.loads(answer)
-    return float(said["high"] - said["mean"])
+    return json.loads(answer)
 
 
 @cache
-def _r() -> subprocess.Popen[str]:
+def _r(verb: str) -> subprocess.Popen[str]:
     """R, which is asked many times and started once; it ends with its standard input, and so with us."""
     return subprocess.Popen(
-        [*programs.rscript(), str(analysis.script()), "--intervals"],
+        [*programs.rscript(), str(analysis.script()), verb],
         env=child_process.in_utf_8(analysis.environment(os.environ)),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

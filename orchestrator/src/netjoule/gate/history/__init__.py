@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts of gates and pilots in a database: what a rig's next gate, its false-alarm rate and its trend need.
+
+The runs stay in their folders; a row says where.
+"""
