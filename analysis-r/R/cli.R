@@ -5,6 +5,7 @@ usage <- "usage: analyse.R CAMPAIGN [--report] [--margin PERCENT] [--json]
        analyse.R CAMPAIGN... --table-iv [--json]
        analyse.R CAMPAIGN CAMPAIGN --overlay FILE [--json]
        analyse.R --intervals | --binomial
+       analyse.R CSV --history FILE [--json]
   CAMPAIGN   folder of a campaign; tables/, figures/ and report.html are written into it
   --report   also write report.html
   --margin   ask whether arms are equivalent within so many percent
@@ -15,6 +16,7 @@ usage <- "usage: analyse.R CAMPAIGN [--report] [--margin PERCENT] [--json]
   --overlay  write a report that compares two campaigns side by side; nothing is written into them
   --intervals answer each line of numbers on standard input with their mean and its 95 % t interval, as JSON
   --binomial the same of how often and of how many times, with the Clopper-Pearson interval of the rate
+  --history  write the page of a history of gates from the table that netjoule history made
   --json     one JSON event per line also on a terminal
 example: Rscript --vanilla analysis-r/exec/analyse.R results/demo --report"
 
@@ -43,6 +45,8 @@ main <- function(arguments) {
         options <- parse_arguments(arguments)
         if (!is.null(options$overlay)) {
           overlay_report(options$campaign_dir, options$overlay, tell)
+        } else if (!is.null(options$history)) {
+          history_page(options$campaign_dir, options$history, tell)
         } else if (options$table_iv) {
           tell_table_iv(options$campaign_dir, tell)
         } else if (is.null(options$mde_percent)) {
@@ -61,7 +65,7 @@ main <- function(arguments) {
 }
 
 parse_arguments <- function(arguments) {
-  valued <- c("--margin", "--mde", "--workload", "--power", "--overlay")
+  valued <- c("--margin", "--mde", "--workload", "--power", "--overlay", "--history")
   places <- which(arguments %in% valued)
   given <- stats::setNames(as.list(arguments[places + 1L]), arguments[places])
   rest <- if (length(places) > 0L) arguments[-c(places, places + 1L)] else arguments
@@ -81,7 +85,7 @@ parse_arguments <- function(arguments) {
   if (!right) abort_netjoule("Name ", count, ".\n", usage, exit_code = exit_codes$usage)
   list(
     campaign_dir = rest[!flags], table_iv = table_iv, with_report = "--report" %in% rest,
-    overlay = overlay, workload = given[["--workload"]],
+    overlay = overlay, history = given[["--history"]], workload = given[["--workload"]],
     margin_percent = number_option(given, "--margin", 0, 100), mde_percent = number_option(given, "--mde", 0, 100),
     power = number_option(given, "--power", 0, 1)
   )

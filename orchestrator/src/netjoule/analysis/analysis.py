@@ -177,6 +177,21 @@ def run_overlay(a: Path, b: Path, out: Path, sink: EventSink) -> None:
     _run("report", a, options, sink)
 
 
+def run_history(table: Path, out: Path, sink: EventSink) -> None:
+    """Ask R for the page of a history of gates.
+
+    Args:
+        table: CSV with the columns that R's history_page() names.
+        out: the HTML file.
+        sink: gets each NDJSON line; the last is the event ``report``.
+
+    Raises:
+        InvalidData: when there is nothing to draw.
+        HostLacks, RunFailed: as `run_analysis`.
+    """
+    _run("history", table, ["--history", str(out.parent.resolve() / out.name)], sink)
+
+
 def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink) -> None:
     """Run the R program over a campaign."""
     run_r(verb, [str(campaign.resolve()), *options], sink)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
+from netjoule.cli.history import history
 from netjoule.cli.measure import measure
 from netjoule.cli.quick import quick
 from netjoule.cli.table_iv import table_iv
@@ -292,6 +293,7 @@ def report(
     analysis_console.tell(campaigns[0], "report", output, margin)
 
 
+app.command()(history)
 app.command("table-iv")(table_iv)
 app.command("import")(import_results)
 app.command("publish")(publish_campaign)

@@ -28,7 +28,7 @@ BUSY_S = 30.0
 
 # Writers of a PostgreSQL database come one after the other, as SQLite's do; any number that nobody else has.
 _WRITER = 0x6E6A6F75
-_FULL = ("the disk is full", "free some space; then 'netjoule history --record FOLDER' repeats it")
+_FULL = ("the disk is full", "free some space, then run 'netjoule history --record FOLDER' on the gate")
 _READ_ONLY = ("it is read-only", "check who owns the file and its folder, or name another with --history")
 _BUSY = ("another program holds it", "wait for it to end; then repeat the command")
 _NO_HISTORY = ("it is no database of netjoule's history", "name another with --history")

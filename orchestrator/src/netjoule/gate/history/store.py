@@ -16,11 +16,14 @@ from sqlalchemy import Connection, RowMapping, func, insert, select
 from netjoule.analysis import intervals
 from netjoule.core.clock import SystemClock
 from netjoule.core.errors import InvalidData, UsageError, file_errors
+from netjoule.core.words import counted
 from netjoule.gate.history import database
 from netjoule.gate.history.tables import arms, cells, gates, marks, sessions
 from netjoule.store.session import rfc3339
 
 Mark = Literal["was_false", "was_missed"]
+WAS_FALSE: Mark = "was_false"
+WAS_MISSED: Mark = "was_missed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,15 @@ class FalseAlarms:
     gates: int
     low: float
     high: float
+
+    def __str__(self) -> str:
+        """For people, without the rig."""
+        if self.gates == 0:
+            return "no gate with the same base and head yet"
+        return (
+            f"{counted(self.fails, 'false alarm')} in {counted(self.gates, 'gate')} with the same base and head"
+            f" (95 % interval {100 * self.low:.1f} to {100 * self.high:.1f} %)"
+        )
 
 
 def record(verdict: Mapping[str, Any], folder: Path, url: str | None = None) -> bool:

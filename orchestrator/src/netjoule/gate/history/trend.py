@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Change points in what gates measured over weeks, found by apache-otava. They warn; they decide nothing.
+
+A series is the head's ratio to the reference workload of its own session, which removes the rig's own drift: one
+per rig, kernel, CPU, meters with their ranges, workload version and objective.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from netjoule.core.errors import HostLacks
+from netjoule.gate.history import store
+
+MAX_P = 1e-5
+LEAST_AFTER = 3
+"""Runs that a change needs after it: one that stands out is none."""
+LATEST = 100
+"""Runs that are looked at."""
+_WINDOW = 50
+_SETTLED = 10
+"""Runs for which a change stays the same one, although its place may move and it may come and go."""
+_KEY = (
+    "rig",
+    "kernel",
+    "cpu_model",
+    "meters",
+    "power_source",
+    "workload",
+    "workload_version",
+    "objective",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change point.
+
+    Attributes:
+        place: of the first run after it, from 0.
+        percent: mean after it against the mean before, to the next changes.
+    """
+
+    place: int
+    percent: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """Sessions that can be held against each other, oldest first.
+
+    Attributes:
+        key: what they have in common, by column of the history's gates.
+        margin_percent: of the newest gate.
+        points: rows with ``id``, ``finished_utc``, ``verdict`` and ``head_over_reference``.
+    """
+
+    key: dict[str, str]
+    margin_percent: float
+    points: Sequence[dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        """For people: rig, workload and what else may tell two series apart."""
+        meters = ", ".join(json.loads(self.key["meters"]))
+        return (
+            f"{self.key['workload']} {self.key['workload_version']} ({self.key['objective']}) on {self.key['rig']}:"
+            f" {meters or 'no meter'}, kernel {self.key['kernel']}, {self.key['cpu_model']}"
+        )
+
+    @cached_property
+    def values(self) -> list[float]:
+        """Ratios to the reference workload."""
+        return [float(point["head_over_reference"]) for point in self.points]
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """Change points; see `changes_in`."""
+        return changes_in(self.values, self.margin_percent)
+
+
+def series_of(rig: str | None = None, workload: str | None = None, url: str | None = None) -> list[Series]:
+    """All series of the history, or of a rig or a workload; each ends with its newest session."""
+    by_key: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in store.trend_points(rig, workload, url):
+        by_key.setdefault(tuple(row[name] for name in _KEY), []).append(dict(row))
+    return [
+        Series(dict(zip(_KEY, key, strict=True)), points[-1]["margin_percent"], points)
+        for key, points in by_key.items()
+    ]
+
+
+def changes_in(values: Sequence[float], margin_percent: float) -> list[Change]:
+    """Lasting changes, in both directions, of more than the margin among the latest runs.
+
+    Raises:
+        HostLacks: without apache-otava.
+    """
+    require()
+    from otava.analysis import compute_change_points
+
+    first = max(0, len(values) - LATEST)
+    latest = list(map(float, values[first:]))  # an array is not taken
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of equal values
+        found, _ = compute_change_points(
+            latest, window_len=_WINDOW, max_pvalue=MAX_P, min_magnitude=margin_percent / 100
+        )
+    return [
+        Change(first + one.index, float(one.stats.forward_change_percent()))
+        for one in found
+        if one.index <= len(latest) - LEAST_AFTER
+    ]
+
+
+def new_changes(values: Sequence[float], margin_percent: float) -> list[Change]:
+    """Changes that the newest run brought to light."""
+    found = changes_in(values, margin_percent)
+    if not found:
+        return []
+    before = [
+        known.place
+        for end in range(max(0, len(values) - _SETTLED), len(values))
+        for known in changes_in(values[:end], margin_percent)
+    ]
+    return [one for one in found if all(abs(one.place - place) > _SETTLED for place in before)]
+
+
+def warnings_of(gate: str, url: str | None = None) -> Iterator[str]:
+    """A sentence for each change that a gate, the newest of its series, brought to light.
+
+    Raises:
+        HostLacks: without apache-otava.
+    """
+    require()
+    for series in series_of(url=url):
+        if series.points[-1]["id"] == gate:
+            for change in new_changes(series.values, series.margin_percent):
+                yield f"trend, which decides nothing: {sentence(series, change)}"
+
+
+def sentence(series: Series, change: Change) -> str:
+    """What a change says, for people."""
+    since = series.points[change.place]
+    more = "more" if change.percent > 0 else "less"
+    return (
+        f"since {since['id']} ({since['finished_utc'][:10]}) {series.name} takes {abs(change.percent):.2g} % {more}"
+        " of what its reference workload takes"
+    )
+
+
+def is_there() -> bool:
+    """Whether apache-otava is installed."""
+    return importlib.util.find_spec("otava") is not None
+
+
+def require() -> None:
+    """Refuse without apache-otava.
+
+    Raises:
+        HostLacks: saying how to get it.
+    """
+    if not is_there():
+        raise HostLacks(
+            "change points are found by the Python package apache-otava, which is not installed",
+            next_step="pip install --no-deps --require-hashes -r scripts/requirements-trend.txt",
+        )
