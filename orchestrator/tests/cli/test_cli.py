@@ -23,7 +23,7 @@ from netjoule.store.planfile import read_plan
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = ["demo", "quick", "measure", "plan", "run", "resume", "check", "analyse", "report"]
-COMMANDS += ["table-iv", "import", "publish"]
+COMMANDS += ["history", "table-iv", "import", "publish"]
 COMMANDS += ["meters", "provision", "doctor", "selftest", "savings", "glossary", "coursework", "guest"]
 
 

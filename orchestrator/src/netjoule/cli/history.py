@@ -34,7 +34,7 @@ def history(
     csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the list as CSV.")] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Draw each series, with its change points, into one page."),
+        typer.Option("--html", metavar="FILE", help="Draw each series with its changes into one page."),
     ] = None,
     trend: Annotated[
         bool, typer.Option("--trend", help="List lasting changes instead (needs apache-otava).")

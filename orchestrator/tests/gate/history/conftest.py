@@ -108,4 +108,3 @@ def _wait_for(folder: Path, server: subprocess.Popen[bytes]) -> None:
             time.sleep(0.05)
         else:
             return
-

@@ -37,7 +37,7 @@ def test_what_is_no_history_is_refused(address):
 
 def test_postgresql_without_its_driver_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(database.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(HostLacks, match="requirements-postgresql.txt") as refused:
+    with pytest.raises(HostLacks, match="requirements-postgresql") as refused:
         database.address("postgresql://a@b/c")
     assert refused.value.exit_code == 3
     assert database.address("here.sqlite").drivername == "sqlite"
@@ -84,7 +84,7 @@ def test_a_history_of_a_newer_netjoule_is_left_alone(gate_folder, url):
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     folder = gate_folder()
     for use in (lambda: store.listed(url=url), lambda: store.record(verdict(), folder, url)):
-        with pytest.raises(HostLacks, match="of a newer netjoule.*update netjoule"):
+        with pytest.raises(HostLacks, match=r"of a newer netjoule.*update netjoule"):
             use()
 
 
@@ -101,7 +101,9 @@ def one_sentence(refused):
     assert "\n" not in str(refused.value)
 
 
-def test_an_sqlite_file_that_another_program_holds_is_waited_for_and_named(gate_folder, tmp_path, monkeypatch):
+def test_an_sqlite_file_that_another_program_holds_is_waited_for_and_named(
+    gate_folder, tmp_path, monkeypatch
+):
     place = tmp_path / "history.sqlite"
     folder = gate_folder()
     store.record(verdict(), folder, str(place))

@@ -21,7 +21,9 @@ def record(made, folder, url, document):
 
 def rows(table, url):
     with database.reading(url) as connection:
-        return [] if connection is None else [dict(row) for row in connection.execute(select(table)).mappings()]
+        return (
+            [] if connection is None else [dict(row) for row in connection.execute(select(table)).mappings()]
+        )
 
 
 def test_a_verdict_is_kept_with_its_arms_sessions_and_cells(gate_folder, url):
@@ -37,7 +39,10 @@ def test_a_verdict_is_kept_with_its_arms_sessions_and_cells(gate_folder, url):
     }
     assert json.loads(gate["meters"]) == FINGERPRINT["meters"]
     assert (gate["folder"], gate["same_arms"]) == (str(folder), False)
-    assert [(row["name"], row["sha256"]) for row in rows(arms, url)] == [("base", "a" * 64), ("head", "b" * 64)]
+    assert [(row["name"], row["sha256"]) for row in rows(arms, url)] == [
+        ("base", "a" * 64),
+        ("head", "b" * 64),
+    ]
     (kept,) = rows(sessions, url)
     # As far as its last look: of five blocks.
     wanted = {"place": 0, "role": "first", "campaign": "session-1", "blocks_max": 11, "blocks": 5}
@@ -60,7 +65,12 @@ def test_the_same_id_a_second_time_changes_nothing(gate_folder, url):
 def test_a_verdict_without_anything_is_kept_too(gate_folder, url):
     reason = {"code": "rig_noisy", "detail": "The reference workload scatters by 4 %."}
     document = verdict(
-        verdict="skipped", exit_code=4, reason=reason, arms=[], sessions=[session(looks=[], cells=[])], **NO_RATIO
+        verdict="skipped",
+        exit_code=4,
+        reason=reason,
+        arms=[],
+        sessions=[session(looks=[], cells=[])],
+        **NO_RATIO,
     )
     store.record(document, gate_folder(**document), url)
     (gate,) = rows(gates, url)
@@ -133,7 +143,11 @@ def test_the_latest_pilot_of_this_rig_as_it_is_now(gate_folder, url):
         pilot(id="middle", finished_utc="2026-11-02T00:00:00Z"),
         pilot(id="other-rig", rig="rack-2", finished_utc="2026-11-09T00:00:00Z"),
         pilot(id="other-version", workload_version="ba9876543210", finished_utc="2026-11-09T00:00:00Z"),
-        pilot(id="other-kernel", fingerprint=FINGERPRINT | {"kernel": "6.2"}, finished_utc="2026-11-09T00:00:00Z"),
+        pilot(
+            id="other-kernel",
+            fingerprint=FINGERPRINT | {"kernel": "6.2"},
+            finished_utc="2026-11-09T00:00:00Z",
+        ),
         verdict(id="no-pilot", finished_utc="2026-11-09T00:00:00Z"),
     ]
     for document in made:

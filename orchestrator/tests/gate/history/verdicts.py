@@ -58,7 +58,10 @@ def session(**changed: Any) -> dict[str, Any]:
         "looks": [look(4, "continue"), look(5, "pass")],
         "verdict": "pass",
         **RATIO,
-        "cells": [cell(64), cell(1400, method="left_out", **NO_RATIO, verdict="left_out", reason="resolution")],
+        "cells": [
+            cell(64),
+            cell(1400, method="left_out", **NO_RATIO, verdict="left_out", reason="resolution"),
+        ],
         "reference_log_sd": 0.012,
         "head_over_reference": 1.5,
         "values": {"base": [1.0, 1.1], "head": [1.02, 1.1]},

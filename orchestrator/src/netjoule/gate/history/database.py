@@ -102,7 +102,7 @@ def reading(asked: str | None) -> Iterator[Connection | None]:
 
 @contextmanager
 def writing(asked: str | None) -> Iterator[Connection]:
-    """A transaction of the only writer, in a history of today's schema; committed at its end, or nothing of it.
+    """A transaction of the only writer, in a history of today's schema: all of it in the end, or nothing.
 
     Raises:
         HostLacks, UsageError: as `reading`.

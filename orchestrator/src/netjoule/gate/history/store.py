@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import netjoule_contracts as contracts
 from sqlalchemy import Connection, RowMapping, func, insert, select
 
+import netjoule_contracts as contracts
 from netjoule.analysis import intervals
 from netjoule.core.clock import SystemClock
 from netjoule.core.errors import InvalidData, UsageError, file_errors
@@ -53,7 +53,7 @@ class Pilot:
 
 @dataclass(frozen=True, slots=True)
 class FalseAlarms:
-    """FAILs of gates whose base and head are the same, with the 95 % Clopper-Pearson interval of their rate."""
+    """FAILs of gates with the same base and head, with the 95 % Clopper-Pearson interval of their rate."""
 
     fails: int
     gates: int
@@ -65,8 +65,8 @@ class FalseAlarms:
         if self.gates == 0:
             return "no gate with the same base and head yet"
         return (
-            f"{counted(self.fails, 'false alarm')} in {counted(self.gates, 'gate')} with the same base and head"
-            f" (95 % interval {100 * self.low:.1f} to {100 * self.high:.1f} %)"
+            f"{counted(self.fails, 'false alarm')} in {counted(self.gates, 'gate')} with the same base and"
+            f" head (95 % interval {100 * self.low:.1f} to {100 * self.high:.1f} %)"
         )
 
 
@@ -214,7 +214,7 @@ def _fingerprint(fingerprint: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _gate(verdict: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    plain = {name: verdict[name] for name in gates.c.keys() if name in verdict}
+    plain = {name: value for name, value in verdict.items() if name in gates.c}
     reason, anchor, pilot = (verdict[name] or {} for name in ("reason", "anchor", "pilot"))
     found = ("log_ratio_sd", "half_width_percent", "blocks", "reference_log_sd")
     return plain | {
@@ -242,7 +242,7 @@ def _insert(connection: Connection, verdict: Mapping[str, Any]) -> None:
     if verdict["arms"]:
         connection.execute(insert(arms), [{"gate": gate, **arm} for arm in verdict["arms"]])
     for place, session in enumerate(verdict["sessions"]):
-        row = {name: session[name] for name in sessions.c.keys() if name in session}
+        row = {name: value for name, value in session.items() if name in sessions.c}
         last = session["looks"][-1] if session["looks"] else {}
         row |= {name: last.get(name) for name in ("blocks", "log_ratio_sd")}
         connection.execute(insert(sessions), row | {"gate": gate, "place": place})

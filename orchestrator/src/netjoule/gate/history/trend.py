@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Change points in what gates measured over weeks, found by apache-otava. They warn; they decide nothing.
 
-A series is the head's ratio to the reference workload of its own session, which removes the rig's own drift: one
-per rig, kernel, CPU, meters with their ranges, workload version and objective.
+A series is the head's ratio to the reference workload of its own session, which removes the rig's own drift:
+one per rig, kernel, CPU, meters with their ranges, workload version and objective.
 """
 
 from __future__ import annotations
@@ -68,10 +68,11 @@ class Series:
     @property
     def name(self) -> str:
         """For people: rig, workload and what else may tell two series apart."""
-        meters = ", ".join(json.loads(self.key["meters"]))
+        key = self.key
+        meters = ", ".join(json.loads(key["meters"])) or "no meter"
         return (
-            f"{self.key['workload']} {self.key['workload_version']} ({self.key['objective']}) on {self.key['rig']}:"
-            f" {meters or 'no meter'}, kernel {self.key['kernel']}, {self.key['cpu_model']}"
+            f"{key['workload']} {key['workload_version']} ({key['objective']}) on {key['rig']}: {meters},"
+            f" kernel {key['kernel']}, {key['cpu_model']}"
         )
 
     @cached_property
@@ -150,8 +151,8 @@ def sentence(series: Series, change: Change) -> str:
     since = series.points[change.place]
     more = "more" if change.percent > 0 else "less"
     return (
-        f"since {since['id']} ({since['finished_utc'][:10]}) {series.name} takes {abs(change.percent):.2g} % {more}"
-        " of what its reference workload takes"
+        f"since {since['id']} ({since['finished_utc'][:10]}) it takes {abs(change.percent):.2g} % {more} than"
+        f" before, against its reference workload: {series.name}"
     )
 
 

@@ -4,7 +4,16 @@
 from __future__ import annotations
 
 from alembic import op
-from sqlalchemy import Boolean, CheckConstraint, Column, Float, ForeignKey, ForeignKeyConstraint, Integer, Text
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Integer,
+    Text,
+)
 
 revision = "0001"
 down_revision = None
@@ -61,7 +70,7 @@ def _gates() -> None:
         Column("pilot_half_width_percent", FLOAT),
         Column("pilot_blocks", Integer),
         Column("pilot_reference_log_sd", FLOAT),
-        )
+    )
     op.create_index("gates_of_rig", "gates", ["rig", "finished_utc"])
     op.create_table(
         "arms",
