@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -76,7 +77,7 @@ def postgresql() -> Iterator[Callable[[], str]]:
         _wait_for(folder, server)
         yield made
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGINT)  # which waits for no client
         try:
             server.wait(READY_S)
         finally:

@@ -86,7 +86,7 @@ def test_marks_are_shown_apart_from_the_verdict(capsys, kept):
     ]
     assert run_command(["history", "--rig", "bench"]) == 0
     rows = capsys.readouterr().out.splitlines()
-    assert rows[4].split()[6] == "fail"
+    assert rows[4].split()[7] == "fail"
     assert rows[4].endswith("was false")
     assert run_command(["history", "--was-missed", "gate-b"]) == 2
     assert "was an alarm" in capsys.readouterr().err

@@ -61,7 +61,7 @@ def address(asked: str | None) -> URL:
         return URL.create("sqlite", database=named)
     try:
         url = make_url(named)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # of a port
         raise UsageError("the history's address is no URL", next_step=_FORMS) from None
     if url.drivername == "sqlite" and url.database:
         return url

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -259,25 +260,22 @@ def _json(value: Any) -> str:
 
 
 def _flush(folder: Path) -> None:
-    """All of a folder to the disk, itself last."""
+    """All files and folders below a folder to the disk, itself after them."""
     with file_errors("flush", folder):
         for place, _, names in os.walk(folder, topdown=False, onerror=_raise):
-            for path in (*(os.path.join(place, name) for name in names), place):  # noqa: PTH118 - many
-                _fsync(path)
-        _fsync(str(folder.resolve().parent))
+            for path in (Path(place, name) for name in names):
+                if stat.S_ISREG(path.lstat().st_mode):
+                    _fsync(path)
+            _fsync(Path(place))
+        _fsync(folder.resolve().parent)
 
 
 def _raise(error: OSError) -> None:
     raise error
 
 
-def _fsync(path: str) -> None:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        if os.path.islink(path):  # noqa: PTH114 - a link has nothing of its own to flush
-            return
-        raise
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         os.fsync(descriptor)
     finally:
