@@ -39,6 +39,10 @@ def history(
     trend: Annotated[
         bool, typer.Option("--trend", help="List lasting changes instead (needs apache-otava).")
     ] = False,
+    health: Annotated[
+        bool, typer.Option("--health", help="Count why gates decided nothing, by rig, instead.")
+    ] = False,
+    days: Annotated[int, typer.Option(metavar="N", min=1, help="Of health: how many until now.")] = 1,
     was_false: Annotated[
         str | None, typer.Option(metavar="ID", help="Mark a regression that was none.")
     ] = None,
@@ -77,7 +81,9 @@ def history(
     rows = store.listed(rig, workload, url)
     if csv is not None:
         _export(rows, csv, output)
-    if not (csv or html or trend):
+    if health:
+        _tell_health(rows, days, output)
+    if not (csv or html or trend or health):
         _list(rows, url, output)
 
 
@@ -237,3 +243,12 @@ def _tell_changes(rig: str | None, workload: str | None, url: str | None, output
             output.event({"event": "change", **series.key, "since": since, "percent": change.percent})
     if count == 0:
         output.say("no lasting change")
+
+
+def _tell_health(rows: Sequence[Row], days: int, output: Output) -> None:
+    from netjoule.core.clock import SystemClock
+    from netjoule.gate import health
+
+    found = health.health(rows, SystemClock().utc_now(), days)
+    output.show(health.table(found))
+    output.event({"event": "health", **health.as_json(found)})

@@ -108,6 +108,17 @@ def test_a_verdict_that_could_not_be_kept_is_taken_in_later(capsys, kept, gate_f
         assert capsys.readouterr().out == said + "\n"
 
 
+def test_the_health_of_the_rigs(capsys, kept):
+    assert run_command(["history", "--health", "--days", "100000", "--json"]) == 0
+    (found,) = events(capsys)
+    assert (found["event"], found["gates"]) == ("health", {"bench": 4, "rack-2": 1})
+    assert [(one["rig"], one["code"], one["gates"]) for one in found["counts"]] == [
+        ("bench", "not_confirmed", 1)
+    ]
+    assert run_command(["history", "--health", "--days", "100000", "--rig", "rack-2"]) == 0
+    assert "bench" not in capsys.readouterr().out
+
+
 @pytest.fixture
 def stepped(gate_folder, tmp_path, monkeypatch):
     """30 gates of which the last ten take 6 % more."""
