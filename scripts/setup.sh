@@ -10,7 +10,7 @@ level=${1:-run}
 
 RUN_PACKAGES=(build-essential cmake clang libclang-dev pkg-config git iproute2 iperf3 util-linux
   r-base-core r-cran-ggplot2 r-cran-data.table r-cran-jsonlite r-cran-patchwork r-cran-svglite r-cran-ragg
-  r-cran-htmltools r-cran-digest r-cran-withr r-cran-base64enc)
+  r-cran-htmltools r-cran-digest r-cran-withr r-cran-base64enc r-cran-rpact)
 TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr r-cran-knitr r-cran-rmarkdown r-cran-roxygen2 pandoc shellcheck
   hostapd wpasupplicant iw libpcap0.8 procps openssh-client openssh-sftp-server libwrap0 ethtool iputils-ping uidmap systemd
   chromium libpq5 libldap-2.5-0 libxml2)

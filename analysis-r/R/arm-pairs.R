@@ -8,13 +8,14 @@
 #' @param rows from usable_results(), of one meter, with `arm` and `place`: the cell of a mini-block inside what the
 #'   arms are compared over.
 #' @param arm,reference the two.
-#' @return data.table block, place, and run_id, ea, p_a_w, below_resolution, hollow, E_A above the floor, its u95 and
-#'   what refused it (floor_reason) of the arm and, with _ref, of the reference; one row per mini-block that has both.
+#' @return data.table block, place, and run_id, ea, p_a_w, u_delta_p_w, below_resolution, hollow, E_A above the floor,
+#'   its u95 and what refused it (floor_reason) of the arm and, with _ref, of the reference; one row per mini-block that
+#'   has both.
 #' @noRd
 arm_pairs <- function(rows, arm, reference) {
   where <- c("mini_block", "attempt")
   values <- c(
-    "run_id", "ea", "p_a_w", "below_resolution", "hollow", "ea_above_floor_j_per_mbit",
+    "run_id", "ea", "p_a_w", "u_delta_p_w", "below_resolution", "hollow", "ea_above_floor_j_per_mbit",
     "u95_ea_above_floor_j_per_mbit", "floor_reason"
   )
   of_arm <- function(name, columns) {

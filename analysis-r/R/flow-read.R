@@ -36,7 +36,8 @@ flow_columns <- function(run, flows, result) {
     achieved_ratio = pick_number(result, "achieved_ratio"),
     flows = length(flows), jain_goodput = pick_number(result, "fairness", "jain_goodput"),
     jain_demand_met = pick_number(result, "fairness", "jain_demand_met"),
-    congestion_control = congestion_control_of(flows)
+    congestion_control = congestion_control_of(flows), cpu_us_per_message = cpu_per_message(flows),
+    p99_delay_ms = p99_delay_of(flows)
   ), sender_facts_of_all(run, flows), message_costs_of(flows))
 }
 
@@ -47,6 +48,15 @@ read_no_flows <- function() {
     columns = flow_columns(list(), list(list()), list())
   )
 }
+
+# All CPU time of the senders, over what they sent.
+cpu_per_message <- function(flows) {
+  total <- function(name) sum(vapply(flows, pick_number, 0, "sender", name))
+  ratio_or_na(1e6 * total("cpu_s"), total("messages_sent"))
+}
+
+# Of several flows that of the slowest; NA where one does not tell.
+p99_delay_of <- function(flows) max(vapply(flows, pick_number, 0, "receiver", "one_way_delay_ms", "p99"))
 
 # What held the senders back, as their reports name it ("bbr"); of several flows each once. NA where none tells.
 congestion_control_of <- function(flows) {

@@ -12,7 +12,7 @@ register_load("flow",
   run_columns = c(
     "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "congestion_control", "loss_ratio",
     "achieved_ratio", "generator", "generator_version", "jitter_ms", "flows", "jain_goodput", "jain_demand_met",
-    pacing_keys, message_costs
+    pacing_keys, message_costs, "cpu_us_per_message", "p99_delay_ms"
   ),
   floor_refusal = function(own, control) floor_refusal(own, control),
   with_floor = function(rows, at) {
