@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Exit codes shared by every netjoule program.
-exit_codes <- list(fine = 0L, failed = 1L, usage = 2L, lacks = 3L, invalid_data = 4L)
+exit_codes <- list(fine = 0L, failed = 1L, usage = 2L, invalid_data = 4L)
 
 #' Stop with one clear sentence and an exit code
 #'
 #' @param ... pieces of the message: what, where, what to do next.
-#' @param exit_code 1 failed, 2 usage, 3 the host lacks something, 4 invalid or inconclusive data.
+#' @param exit_code 1 failed, 2 usage, 4 invalid or inconclusive data.
 #' @noRd
 abort_netjoule <- function(..., exit_code = exit_codes$failed) {
   stop(structure(

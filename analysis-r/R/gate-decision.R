@@ -29,9 +29,6 @@ new_critical_values <- function(information) {
   if (length(whole) == 1L) {
     return(stats::qnorm(1 - gate_alpha))
   }
-  if (!requireNamespace("rpact", quietly = TRUE)) {
-    abort_netjoule("The R package rpact is not installed: run make setup.", exit_code = exit_codes$lacks)
-  }
   design <- rpact::getDesignGroupSequential(
     informationRates = whole, alpha = gate_alpha, sided = 1, typeOfDesign = "asOF"
   )
@@ -46,6 +43,7 @@ new_critical_values <- function(information) {
 #' @noRd
 look_bounds <- function(d, critical) {
   n <- ncol(d)
+  d <- unname(d)
   centre <- rowMeans(d)
   scatter <- sqrt(rowSums((d - centre)^2) / (n - 1))
   level <- stats::pnorm(critical, lower.tail = FALSE)

@@ -60,11 +60,12 @@ gate_session <- function(campaign) {
   name <- objective_words(campaign, gate$objective)$name
   rig <- rig_health(rows[block <= if (is.na(sick)) finished else sick], gate)
   noisy <- !is.na(sick) && found$verdict == "continue"
+  words <- if (noisy) rig_words(rig, gate) else gate_words(campaign, found, gate, gate$reference, name)
   c(
     list(
       event = "gate_decision", decided = if (open && !ended) "continue" else settled(found),
-      words = if (noisy) rig_words(rig, gate) else gate_words(campaign, found, gate, gate$reference, name),
-      reason = if (noisy) list(code = "rig_noisy", detail = rig_words(rig, gate)) else gate_reason(campaign, found, gate)
+      words = words,
+      reason = if (noisy) list(code = "rig_noisy", detail = words) else gate_reason(campaign, found, gate)
     ), session_fields(campaign, rows, gate, found), list(
       objective = gate$objective, unit = objective_words(campaign, gate$objective)$unit, blocks_finished = finished,
       rig = rig, anchor = if (is.null(anchor)) NA else anchor_fields(campaign, anchor, gate, name)
@@ -180,8 +181,10 @@ sick_look <- function(rows, gate, finished) {
 
 rig_words <- function(rig, gate) {
   sprintf(
-    "The rig is noisy: its reference workload scatters by %s %% over %d blocks, in the pilot by %s %% (F test, p = %s).",
-    short(100 * rig$log_sd), rig$blocks, short(100 * gate$rig_log_sd), p_text(rig$p)
+    paste(
+      "The rig is noisy: its reference workload scatters by %s %% over %d blocks, in the pilot by %s %%",
+      "(F test, p = %s)."
+    ), short(100 * rig$log_sd), rig$blocks, short(100 * gate$rig_log_sd), p_text(rig$p)
   )
 }
 

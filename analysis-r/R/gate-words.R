@@ -54,7 +54,7 @@ cell_verdicts <- function(campaign, changes, margin_percent) {
     )
     c(fields, interval_fields(one), list(
       p_holm = adjusted[i], verdict = cell_verdict(part[i], adjusted[i], one$mean),
-      reason = if (part[i]) "" else left_out_words(one, margin_percent)
+      reason = if (part[i]) "" else why_left_out(one, margin_percent)
     ))
   })
 }
@@ -80,7 +80,7 @@ cell_verdict <- function(part, p, mean) {
   }
 }
 
-left_out_words <- function(one, margin_percent) {
+why_left_out <- function(one, margin_percent) {
   switch(fcoalesce(one$how, "none"),
     p_a_difference = sprintf(
       "below the meter's resolution, and known in watts to %s W only, where %s %% of 3u are %s W",
@@ -110,7 +110,7 @@ no_cell_left <- function(changes, campaign, margin_percent) {
     cell <- cell_name(campaign, gate_cells(campaign)[place == one$place])
     sprintf(
       "%s: each is below the meter's resolution; %s comes nearest (%s).", none,
-      if (nzchar(cell)) cell else "its one cell", left_out_words(one, margin_percent)
+      if (nzchar(cell)) cell else "its one cell", why_left_out(one, margin_percent)
     )
   }
   list(code = "no_cell_left", detail = detail)

@@ -11,8 +11,11 @@ done_timeline <- list(idle = 2, work = 3, tail = 1)
 #' @param arms named power above idle of each arm, W.
 #' @param factors named list of values, each a factor of the cell; `work` gives the work of a run in a cell.
 #' @param arm name of the factor that is compared.
+#' @param power power above idle of a run, W, by its row of the plan.
+#' @param gate section gate of the workload.
 done_campaign <- function(load, arm, arms, factors = list(), blocks = 2, work = function(cell) 1, unit = "1",
-                          measures = function(cell, watts) list(), dir = tempfile("campaign")) {
+                          measures = function(cell, watts) list(), dir = tempfile("campaign"),
+                          power = function(row) arms[[row$arm]], gate = NULL) {
   dir.create(file.path(dir, "runs"), recursive = TRUE)
   dir.create(file.path(dir, "meters"))
   cells <- do.call(expand.grid, c(factors, list(stringsAsFactors = FALSE)))
@@ -34,7 +37,7 @@ done_campaign <- function(load, arm, arms, factors = list(), blocks = 2, work = 
   step <- sum(unlist(done_timeline))
   for (i in seq_along(plan)) {
     cell <- plan[[i]][names(factors)]
-    watts <- arms[[plan[[i]]$arm]]
+    watts <- power(plan[[i]])
     write_done_run(dir, plan[[i]], cell, (i - 1) * step, watts, list(
       quantity = work(cell), unit = unit, measures = measures(cell, watts)
     ))
@@ -45,13 +48,13 @@ done_campaign <- function(load, arm, arms, factors = list(), blocks = 2, work = 
     t_utc = "2026-01-01T00:00:00Z", run_id = table$run_id, attempt = 1, session = 1, rig = "rig", owner_token = 1,
     status = "valid", reason = ""
   ), file.path(dir, "status.csv"))
-  write_done_meter(dir, vapply(plan, function(row) arms[[row$arm]], 0))
+  write_done_meter(dir, vapply(plan, power, 0))
   workload <- list(
     schema_version = 2L, name = load, load = load, arm = arm, blocks = blocks,
     factors = c(stats::setNames(list(as.list(names(arms))), arm), lapply(factors, as.list))
   )
   meta <- synthetic_meta(load, character(), list(synthetic_meter(power_source = "measured", device_model = NULL)))
-  meta$workload <- workload
+  meta$workload <- c(workload, if (!is.null(gate)) list(gate = gate))
   meta$radio_source <- "wired"
   write_json(file.path(dir, "campaign.json"), meta)
   dir

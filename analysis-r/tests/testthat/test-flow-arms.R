@@ -2,38 +2,6 @@
 
 # Campaigns of flows whose arm is not the transport: any factor may be compared.
 
-#' A campaign of flows written anew so that a mini-block holds one cell with every value of another factor
-rearmed <- function(arm, ...) {
-  dir <- synthetic_campaign(...)
-  old <- fread(file.path(dir, "plan.csv"), colClasses = "character", na.strings = NULL)
-  # Null is the control arm: of each mini-block one run, whose cell has the first transport.
-  null <- old$transport == "null"
-  old <- old[!null | old[[arm]] == old[[arm]][1]]
-  null <- old$transport == "null"
-  old[null, transport := setdiff(old$transport, "null")[1]]
-  factors <- c("transport", "payload_bytes", "offered_rate_mbps", "pacing")
-  cell <- setdiff(factors, arm)
-  plan <- old[, c("run_id", "block"), with = FALSE]
-  plan[, `:=`(mini_block = old[, .GRP, by = c("block", cell)][old, on = c("block", cell)]$GRP, attempt = 1)]
-  plan[, order := seq_len(.N), by = mini_block]
-  plan[, `:=`(load = "flow", kind = fifelse(null, "control", "work"), seed = old$seed)]
-  plan[, arm := fifelse(null, "null", old[[arm]])]
-  plan <- cbind(plan, old[, cell, with = FALSE])
-  fwrite(plan, file.path(dir, "plan.csv"))
-  fwrite(plan[, list(
-    t_utc = "2026-11-21T00:00:00.000Z", run_id, attempt, session = 1, rig = "rig1", owner_token = 1, status = "valid",
-    reason = ""
-  )], file.path(dir, "status.csv"), quote = FALSE)
-  edit_json(file.path(dir, "campaign.json"), function(doc) {
-    values <- lapply(utils::type.convert(old[, factors, with = FALSE], as.is = TRUE), function(x) as.list(unique(x)))
-    doc$workload <- list(
-      schema_version = 2L, name = "rearmed", load = "flow", arm = arm, control = FALSE, blocks = 3L, factors = values
-    )
-    doc
-  })
-  dir
-}
-
 test_that("message sizes are compared: tables, figures and the report are those of every load, by hand", {
   dir <- rearmed("payload_bytes", transports = c("udp", "tcp"))
   campaign <- read_campaign(dir)
