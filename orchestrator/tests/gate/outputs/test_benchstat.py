@@ -55,11 +55,10 @@ def test_one_line_per_block_and_arm():
     assert sum(line.startswith("Benchmark") for line in lines) == 8
 
 
-def test_more_is_better_of_throughput_alone():
-    def better(objective: str) -> str:
-        return benchstat.text(made.verdict("pass", objective=objective)).splitlines()[0].rpartition("=")[2]
-
-    assert [better(one) for one in ("throughput", "cpu_time", "p99_delay")] == ["higher", "lower", "lower"]
+@pytest.mark.parametrize("objective", ["energy", "throughput", "cpu_time", "p99_delay"])
+def test_less_is_better_of_every_objective(objective):
+    first, *_ = benchstat.text(made.verdict("pass", objective=objective, unit="s/Mb")).splitlines()
+    assert first == "Unit s/Mb better=lower"
 
 
 def test_hostile_names_stay_names(program, tmp_path):

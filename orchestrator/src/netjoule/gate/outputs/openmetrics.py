@@ -19,7 +19,7 @@ VERDICTS = ("pass", "fail", "inconclusive", "skipped")
 _BASE_UNITS = {
     "J/Mb": ("joules_per_bit", 1e-6),
     "s/Mb": ("seconds_per_bit", 1e-6),
-    "Mb/s": ("bits_per_second", 1e6),
+    "us/message": ("seconds_per_message", 1e-6),
     "J": ("joules", 1.0),
     "s": ("seconds", 1.0),
     "ms": ("seconds", 1e-3),
