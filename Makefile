@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The same verbs for people and for CI. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build-test test-rust test-rust-rest test-rust-outage test-python test-r test-guest test-slow lint setup-lint lint-rust lint-python lint-ansible lint-r fmt bench soak dist clean
+.PHONY: help setup demo test build-test test-rust test-rust-rest test-rust-outage test-python test-r test-guest test-slow lint setup-lint lint-rust lint-python lint-ansible lint-r fmt bench bench-gate soak dist clean
 PY := .venv/bin/python
 export NETJOULE_R_LIBRARY := $(CURDIR)/.r-library
 # Most tests of Rust wait for flows, and none asks how sharp the host is: more of them at once than there are cores.
@@ -56,6 +56,7 @@ test-slow: ## the whole interoperability matrix, what the radio roles refuse and
 	@scripts/setup.sh guest-test
 	$(PY) -m pytest -m slow
 	scripts/check_r.sh
+	nice Rscript --vanilla analysis-r/tests/bench-gate.R 500
 
 lint: ## formats, lints and types of all languages
 	@scripts/setup.sh packages
@@ -103,6 +104,10 @@ dist: ## static netjoule-traffic and netjoule-link for lab hosts of other machin
 bench: ## ratios against iperf3, D-ITG, NetPerfMeter, quiche, the link model and the kernel's DCCP, in one run on this machine; the analysis of 9,600 runs
 	@scripts/setup.sh guest-test
 	@scripts/bench.sh
+
+bench-gate: ## how often a gate is right: its decision on simulated rigs whose truth is known, 20,000 trials a row
+	@scripts/setup.sh r
+	nice Rscript --vanilla analysis-r/tests/bench-gate.R
 
 soak: ## 20 minutes at 10,000 messages a second: neither end of netjoule-traffic may grow; writes docs/soak.md
 	cargo build --quiet --release --locked --package netjoule-traffic

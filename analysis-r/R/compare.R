@@ -107,7 +107,7 @@ across_campaigns <- function(campaigns, arm, reference, rule) {
 
 # Logarithm of what each run took; with one reference workload that of its ratio to it, inside the mini-block.
 side_rows <- function(campaign, arm, same_rig) {
-  rows <- gate_rows(campaign)
+  rows <- merge(gate_rows(campaign), gate_cells(campaign), by = "place", suffixes = c("_run", ""))
   rig <- pick_text(campaign$meta, "workload", "gate", "rig_arm")
   own <- rows[!rows$arm %in% rig & (below_resolution | hollow | is.na(ea) | ea <= 0) == FALSE]
   own[, value := log(ea)]
@@ -122,8 +122,9 @@ side_rows <- function(campaign, arm, same_rig) {
 
 # Cells that both have; arms are cells too unless one was named. Numbered in the order of the second's workload.
 common_cells <- function(campaigns, sides, one_arm) {
-  factors <- intersect(campaigns[[1]]$factors, campaigns[[2]]$factors)
-  varied <- setdiff(union(campaigns[[1]]$factors, campaigns[[2]]$factors), factors)
+  of <- lapply(campaigns, gate_factors)
+  factors <- intersect(of[[1]], of[[2]])
+  varied <- setdiff(union(of[[1]], of[[2]]), factors)
   if (length(varied) > 0L) {
     abort_invalid_data("Only one of both campaigns has the factor ", varied[1], ": they have no cell in common.")
   }
@@ -231,7 +232,7 @@ comparison_words <- function(campaign, found, rule, verdict, reason) {
     than <- paste0(" ", name, " than ", found$names[2])
     sprintf("%s took %s", found$names[1], side_words(percent[1], percent[2], percent[3], than))
   }
-  apart <- if (!found$paired) {
+  apart <- if (!found$paired && !identical(reason$code, "apart_in_time")) {
     paste0(
       "; the campaigns were taken apart in time", if (isTRUE(found$same_rig)) " and are held to one reference workload"
     )

@@ -22,21 +22,26 @@ gate_settings <- function(campaign) {
 
 #' Cells of a campaign, in the order of its workload
 #'
+#' As planned: a mini-block holds one cell, whatever its runs made of it.
+#'
 #' @return data.table: the factors but the arm, and `place`, the name of the cell here.
 #' @noRd
 gate_cells <- function(campaign) {
-  cells <- unique(campaign$plan[kind == "work", campaign$factors, with = FALSE])
-  if (length(campaign$factors) == 0L) {
+  factors <- gate_factors(campaign)
+  if (length(factors) == 0L) {
     return(data.table(place = "1"))
   }
+  cells <- unique(campaign$plan[kind == "work", factors, with = FALSE])
   listed <- pick(campaign$meta, "workload", "factors", default = list())
-  keys <- lapply(campaign$factors, function(name) {
+  keys <- lapply(factors, function(name) {
     at <- match(as.character(cells[[name]]), as.character(unlist(listed[[name]])))
-    fcoalesce(at, rank(cells[[name]], ties.method = "min") + 0L)
+    fcoalesce(as.numeric(at), as.numeric(rank(cells[[name]], ties.method = "min")))
   })
   cells <- cells[do.call(order, keys)]
   cells[, place := as.character(.I)][]
 }
+
+gate_factors <- function(campaign) setdiff(names(campaign$plan), c(no_factors, campaign$arm))
 
 #' Runs that count at the first meter, with what the objective asks for as `ea` and their cell as `place`
 #'
@@ -49,17 +54,19 @@ gate_rows <- function(campaign, objective = "energy") {
     # The meter has no part in it.
     rows[, `:=`(ea = objective_values(campaign, rows, objective), below_resolution = FALSE, hollow = FALSE)]
   }
-  rows[, place := places_of(campaign, rows)][]
+  rows[, place := places_of(campaign, rows$mini_block)][]
 }
 
-# Which of gate_cells() each row belongs to.
-places_of <- function(campaign, rows) {
-  if (length(campaign$factors) == 0L) {
-    return(rep("1", nrow(rows)))
+# Which of gate_cells() each mini-block has.
+places_of <- function(campaign, mini_blocks) {
+  factors <- gate_factors(campaign)
+  if (length(factors) == 0L) {
+    return(rep("1", length(mini_blocks)))
   }
   cells <- gate_cells(campaign)
-  key <- function(of) do.call(paste, c(unname(as.list(of[, campaign$factors, with = FALSE])), sep = "\r"))
-  cells$place[match(key(rows), key(cells))]
+  planned <- campaign$plan[kind == "work"]
+  key <- function(of) do.call(paste, c(unname(as.list(of[, factors, with = FALSE])), sep = "\r"))
+  cells$place[match(key(planned), key(cells))[match(mini_blocks, planned$mini_block)]]
 }
 
 # What of each run is no energy; stops where the load measures no such thing.

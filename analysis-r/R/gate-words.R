@@ -49,7 +49,7 @@ cell_verdicts <- function(campaign, changes, margin_percent) {
   lapply(seq_len(nrow(cells)), function(i) {
     one <- as.list(cells[i])
     fields <- list(
-      cell = named_values(one[campaign$factors]), method = if (part[i]) one$how else "left_out",
+      cell = named_values(one[gate_factors(campaign)]), method = if (part[i]) one$how else "left_out",
       blocks = fcoalesce(one$blocks, 0L)
     )
     c(fields, interval_fields(one), list(

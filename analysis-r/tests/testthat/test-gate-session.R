@@ -229,6 +229,15 @@ test_that("two arms of one campaign are compared by the gate's two numbers", {
   expect_match(unnamed$events[[1]]$message, "name two with --arm")
 })
 
+test_that("transports of an older campaign are compared over its cells", {
+  found <- run_main(c(
+    synthetic_campaign(transports = c("udp", "tcp", "null"), blocks = 4), "--compare", "--arm", "tcp"
+  ))$events[[1]]
+  expect_equal(found$ratio, 0.8)
+  expect_identical(found$verdict, "pass")
+  expect_identical(found$cells$cell$payload_bytes, c(64L, 64L, 1440L, 1440L))
+})
+
 test_that("campaigns taken apart in time are compared by Welch's t and are never called a regression", {
   d <- c(0.001, -0.001, 0.002, -0.002)
   made <- function(level) {
