@@ -93,7 +93,7 @@ def test_few_alarms_of_noise(name):
 @pytest.mark.parametrize("name", NOISES)
 def test_alarms_of_noise(name):
     most = 1.5 if name == "spikes" else 0.2
-    assert alarms_per_100_runs(NOISES[name], 200) <= most
+    assert alarms_per_100_runs(NOISES[name], 100) <= most
 
 
 @pytest.mark.parametrize("sd", [0.01, 0.02])

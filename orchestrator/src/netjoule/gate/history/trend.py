@@ -12,7 +12,7 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from netjoule.core.errors import HostLacks
@@ -24,8 +24,8 @@ LEAST_AFTER = 3
 LATEST = 100
 """Runs that are looked at."""
 _WINDOW = 50
-_SETTLED = 10
-"""Runs for which a change stays the same one, although its place may move and it may come and go."""
+_SAME = 10
+"""Runs by which the place of a change may move as more runs come."""
 _KEY = (
     "rig",
     "kernel",
@@ -104,33 +104,36 @@ def changes_in(values: Sequence[float], margin_percent: float) -> list[Change]:
         HostLacks: without apache-otava.
     """
     require()
+    first = max(0, len(values) - LATEST)
+    latest = tuple(map(float, values[first:]))
+    return [
+        Change(first + place, percent)
+        for place, percent in _found(latest, margin_percent)
+        if place <= len(latest) - LEAST_AFTER
+    ]
+
+
+@lru_cache(2 * LATEST)
+def _found(latest: tuple[float, ...], margin_percent: float) -> list[tuple[int, float]]:
+    """What otava says: places and percents."""
     from otava.analysis import compute_change_points
 
-    first = max(0, len(values) - LATEST)
-    latest = list(map(float, values[first:]))  # an array is not taken
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of equal values
-        found, _ = compute_change_points(
-            latest, window_len=_WINDOW, max_pvalue=MAX_P, min_magnitude=margin_percent / 100
+        found, _ = compute_change_points(  # of a list: it fails at some arrays
+            list(latest), window_len=_WINDOW, max_pvalue=MAX_P, min_magnitude=margin_percent / 100
         )
-    return [
-        Change(first + one.index, float(one.stats.forward_change_percent()))
-        for one in found
-        if one.index <= len(latest) - LEAST_AFTER
-    ]
+    return [(int(one.index), float(one.stats.forward_change_percent())) for one in found]
 
 
 def new_changes(values: Sequence[float], margin_percent: float) -> list[Change]:
-    """Changes that the newest run brought to light."""
+    """Changes that the newest run brought to light: found after none of the runs before it."""
     found = changes_in(values, margin_percent)
     if not found:
         return []
-    before = [
-        known.place
-        for end in range(max(0, len(values) - _SETTLED), len(values))
-        for known in changes_in(values[:end], margin_percent)
-    ]
-    return [one for one in found if all(abs(one.place - place) > _SETTLED for place in before)]
+    earlier = range(max(0, len(values) - LATEST), len(values))
+    known = [one.place for end in earlier for one in changes_in(values[:end], margin_percent)]
+    return [one for one in found if all(abs(one.place - place) > _SAME for place in known)]
 
 
 def warnings_of(gate: str, url: str | None = None) -> Iterator[str]:
