@@ -5,28 +5,32 @@
 
 #' Write the page of a history of gates: one self-contained HTML file
 #'
-#' @param csv file with the columns series, run, id, finished_utc, verdict, head_over_reference, change (true at the
-#'   first run after a change; empty where nobody looked for changes).
+#' @param csv file with the columns series, power_source, run, id, finished_utc, verdict, head_over_reference, change
+#'   (true at the first run after a change; empty where nobody looked for changes).
 #' @param path of the page.
 #' @param tell called with the event list(event = "report", path = ).
 #' @return path, invisibly.
 #' @noRd
 history_page <- function(csv, path, tell = function(event) NULL) {
   rows <- fread(csv, encoding = "UTF-8", na.strings = "", colClasses = list(
-    character = c("series", "id", "finished_utc", "verdict"), numeric = c("run", "head_over_reference"),
+    character = c("series", "power_source", "id", "finished_utc", "verdict"), numeric = c("run", "head_over_reference"),
     logical = "change"
   ))
   if (nrow(rows) == 0L) abort_invalid_data("The history has no session with a reference workload yet.")
-  # A part of a series is what lies between two changes.
-  rows[, part := cumsum(change %in% TRUE), by = series][, mean := mean(head_over_reference), by = list(series, part)]
-  series <- split(rows, by = "series")
+  series <- split(with_parts(rows), by = "series")
   folder <- withr::local_tempdir()
   figures <- Map(history_figure, series, seq_along(series), MoreArgs = list(folder = folder))
-  header <- tag$header(class = "top", tag$h1("History of gates"))
+  header <- tag$header(class = "top", tag$h1("History of gates"), history_labels(series))
   sections <- list(history_summary(series), tag$section(id = "figures", tag$h2("Figures"), unname(figures)))
   write_page(list(name = "history of gates"), page_body(header, sections, paste0(made_by(), ".")), path)
   tell(list(event = "report", path = path))
   invisible(path)
+}
+
+# A part of a series is what lies between two changes.
+with_parts <- function(rows) {
+  rows[, part := cumsum(change %in% TRUE), by = series]
+  rows[, mean := mean(head_over_reference), by = list(series, part)][]
 }
 
 history_figure <- function(rows, number, folder) {
@@ -35,8 +39,19 @@ history_figure <- function(rows, number, folder) {
   path <- file.path(folder, paste0(name, ".svg"))
   write_svg(one, path)
   title <- paste0("Figure ", number, ". ", one$title, ".")
-  figure_html(one, title, inline_svg(path, figure_alt(one$plot), number, "wide"), character(), file = NULL)
+  figure_html(one, title, both_drawings(one, path, figure_alt(one$plot), number), character(), file = NULL)
 }
+
+# What is no measurement says so at the head of the page and in its figure.
+history_labels <- function(series) {
+  modelled <- vapply(series, is_modelled_history, NA)
+  tag$ul(class = "labels", if (any(modelled)) {
+    which <- if (all(modelled)) "all series" else sprintf("figure %s", enumerated(as.character(which(modelled))))
+    tag$li(class = "model", paste0("in this model, not measured on hardware: ", which))
+  })
+}
+
+is_modelled_history <- function(rows) any(rows$power_source == "modelled")
 
 plot_history <- function(rows) {
   changes <- rows[change %in% TRUE]
@@ -49,12 +64,13 @@ plot_history <- function(rows) {
     scale_y_continuous(name = "Head over the reference workload", labels = apart_text) +
     netjoule_theme() +
     labs(subtitle = history_words(rows), caption = sprintf(
-      "%d sessions from %s to %s. Grey: mean between changes.", nrow(rows), rows$finished_utc[1],
-      rows$finished_utc[nrow(rows)]
+      "%d sessions from %s to %s. Line: mean between changes. Power %s.", nrow(rows), rows$finished_utc[1],
+      rows$finished_utc[nrow(rows)],
+      if (is_modelled_history(rows)) "modelled, not measured on hardware" else "measured"
     ))
   with_alt(plot, paste0(
-    "The head's ratio to the reference workload over ", nrow(rows), " sessions, from ",
-    short(min(rows$head_over_reference)), " to ", short(max(rows$head_over_reference)), ". ", history_words(rows)
+    if (is_modelled_history(rows)) "In this model. ", "The head's ratio to the reference workload over ", nrow(rows),
+    " sessions, from ", short(min(rows$head_over_reference)), " to ", short(max(rows$head_over_reference)), ". ", history_words(rows)
   ))
 }
 

@@ -224,6 +224,7 @@ def _points(series: Series) -> Iterator[dict[str, Any]]:
     for place, point in enumerate(series.points):
         yield {
             "series": series.name,
+            "power_source": series.key["power_source"],
             "run": place + 1,
             **{name: point[name] for name in ("id", "finished_utc", "verdict", "head_over_reference")},
             "change": None if places is None else place in places,

@@ -140,7 +140,7 @@ def test_the_page_has_a_figure_per_series_with_its_changes(capsys, stepped, tmp_
     assert run_command(["history", "--html", str(page)]) == 0
     assert capsys.readouterr().out == f"page: {page}\n"
     text = page.read_text()
-    assert len(re.findall("<svg ", text)) == 1
+    assert len(re.findall("<svg ", text)) == 2  # wide and narrow
     assert "A lasting change: +6" in text
     assert "g&lt;20 (2026-10-21)" in text
     assert "<script>" in text
