@@ -65,7 +65,8 @@ mini_block_seconds <- function(campaign) {
   settle <- fcoalesce(pick_number(campaign$meta, "workload", "timing", "settle_s"), 0)
   ends <- fcoalesce(runs$tail_end_s, runs$measure_end_s)
   lengths <- data.table(
-    place = places_of(campaign, runs$mini_block), mini_block = runs$mini_block, s = ends - runs$idle_before_start_s + settle
+    place = places_of(campaign, runs$mini_block), mini_block = runs$mini_block,
+    s = ends - runs$idle_before_start_s + settle
   )
   of_mini_blocks <- lengths[, list(s = sum(s)), by = list(place, mini_block)]
   of_cells <- of_mini_blocks[, list(s = mean(s)), by = place]
