@@ -70,7 +70,8 @@ plot_history <- function(rows) {
     ))
   with_alt(plot, paste0(
     if (is_modelled_history(rows)) "In this model. ", "The head's ratio to the reference workload over ", nrow(rows),
-    " sessions, from ", short(min(rows$head_over_reference)), " to ", short(max(rows$head_over_reference)), ". ", history_words(rows)
+    " sessions, from ", short(min(rows$head_over_reference)), " to ", short(max(rows$head_over_reference)), ". ",
+    history_words(rows)
   ))
 }
 

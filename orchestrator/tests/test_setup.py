@@ -28,6 +28,8 @@ def set_up(tmp_path: Path, level: str = "run", **changed: str | None) -> subproc
     (place / "scripts").mkdir(parents=True)
     path.mkdir()
     script = shutil.copy(ROOT / "scripts" / "setup.sh", place / "scripts")
+    for lock in ROOT.glob("scripts/requirements*.txt"):
+        shutil.copy(lock, place / "scripts")
     for tool in TOOLS:
         (path / tool).symlink_to(str(shutil.which(tool)))
     programs = READY | {name.replace("_", "-"): body for name, body in changed.items()}
@@ -86,7 +88,7 @@ def test_sudo_installs_for_an_ordinary_user(tmp_path):
         sudo=f'echo "$*" >>{note}; exit 7',
     )
     assert ended.returncode == 3
-    assert [line.split()[-1] for line in note.read_text().splitlines()] == ["update", "r-cran-base64enc"]
+    assert [line.split()[-1] for line in note.read_text().splitlines()] == ["update", "r-cran-rpact"]
 
 
 def test_another_program_that_holds_apts_lock_is_waited_for_and_named(tmp_path):
@@ -131,6 +133,22 @@ def test_the_program_that_campaigns_start_is_linked_last_and_optimised_across_cr
     # Without bitcode in the libraries rustc refuses that.
     settings = tomllib.loads((ROOT / ".cargo/config.toml").read_text())
     assert "embed-bitcode=yes" in settings["build"]["rustflags"]
+
+
+def test_tests_have_the_optional_packages_and_a_run_has_none(tmp_path):
+    quiet = dict.fromkeys(("cat", "find", "flock", "xargs", "R", "dpkg"), "exit 0")
+    quiet["sha256sum"] = "echo new"
+    for level, locks in (("run", []), ("test", ["postgresql", "trend"])):
+        python = tmp_path / level / "tree/.venv/bin/python"
+        python.parent.mkdir(parents=True)
+        python.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/{level}.asked\n')
+        python.chmod(0o755)
+        ended = set_up(tmp_path / level, level=level, **quiet)
+        assert ended.returncode == 0, ended.stderr
+        asked = (tmp_path / f"{level}.asked").read_text().splitlines()
+        extras = [line for line in asked if "requirements-" in line]
+        assert [line.partition("requirements-")[2] for line in extras] == [f"{lock}.txt" for lock in locks]
+        assert all("--no-deps --require-hashes" in line for line in extras)
 
 
 @pytest.mark.parametrize(
