@@ -344,7 +344,7 @@ class FakeTime:
 
 def fake_load(script: Script, load: Workload | None = None, where: Topology | None = None) -> FlowLoad:
     """The load ``flow`` with a generator of this world."""
-    return FlowLoad(load or workload(), where or topology(), lambda _name: FakeGenerator(script))
+    return FlowLoad(load or workload(), where or topology(), lambda *_: FakeGenerator(script))
 
 
 class FakeTestbed:

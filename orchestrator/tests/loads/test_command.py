@@ -9,9 +9,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from runner_fakes import FakeTime, topology
+from runner_fakes import TIMING, FakeTime, topology
 
-from netjoule.core.errors import RunFailed
+from netjoule import loads
+from netjoule.core.errors import HostLacks, RunFailed, UsageError
 from netjoule.hosts.host import LocalHost
 from netjoule.loads.command.load import CommandLoad
 from netjoule.loads.command.settings import Settings, Work
@@ -196,3 +197,87 @@ def test_a_server_program_stands_beside_it_and_ends_with_the_session(tmp_path: P
     assert not alive(pid)
     with pytest.raises(RunFailed, match="the server program ended with code 4: no port"):
         outcome(settings("true", server=["sh", "-c", "echo no port >&2; exit 4"], server_ready="x"))
+
+
+# --- builds ------------------------------------------------------------------------------------------
+
+
+def commands(builds: dict[str, Any], run: list[str], **said: Any) -> Workload:
+    value = {
+        "schema_version": 2,
+        "name": "builds",
+        "load": "command",
+        "factors": {"build": ["base", "head"]},
+        "command": {"run": run, "builds": builds, **said},
+        "blocks": 1,
+        "timing": TIMING,
+    }
+    return loads.made(value, where="test")
+
+
+def script(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True)
+    path = folder / "tool"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_each_build_runs_its_own_program_in_its_own_folder(tmp_path: Path) -> None:
+    of = {"builds": {}, "work_from": {"regex": r"\d+"}, "server_ready": "tool"}
+    for number, name in enumerate(("base", "head"), 7):
+        script(tmp_path / name / "bin", f'echo "{number} tool"; [ "$1" != wait ] || exec sleep 600')
+        (tmp_path / name / "seen").write_text(f"{number}\n")
+        of["builds"] |= {name: {"directory": str(tmp_path / name)}}
+    document = {"command": {"run": ["./bin/tool"], "server": ["bin/tool", "wait"], **of}}
+    assert outcome(document, condition("head")).run_fields["work"]["quantity"] == 8.0
+    assert outcome(document, condition("base")).run_fields["work"]["quantity"] == 7.0
+    document["command"] |= {"run": ["cat", "seen"], "server": ["sh", "-c", "cat seen; exec sleep 600"]}
+    document["command"]["server_ready"] = "8"
+    assert outcome(document, condition("head")).run_fields["work"]["quantity"] == 8.0
+
+
+def test_the_server_is_started_anew_for_another_build(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    server = ["sh", "-c", f"pwd >>{log}; echo up; exec sleep 600"]
+    builds = {name: {"directory": str(tmp_path / name)} for name in ("base", "head")}
+    for name in builds:
+        (tmp_path / name).mkdir()
+
+    async def runs() -> None:
+        load = load_with(
+            {"command": {"run": ["true"], "server": server, "server_ready": "up", "builds": builds}}
+        )
+        for name in ("base", "base", "head"):
+            await (await load.open(condition(name), PLACE, 0.0)).end()
+        await load.close()
+
+    asyncio.run(runs())
+    assert log.read_text().split() == [str(tmp_path / "base"), str(tmp_path / "head")]
+
+
+def test_a_program_without_a_slash_is_the_systems_whatever_the_folder() -> None:
+    of = {"command": {"run": ["gzip"], "builds": {"head": {"directory": "/tmp"}}}}
+    assert Settings.of(of).argv_of(Condition("head", {"build": "head"}, "r", 1, 1)) == ["gzip"]
+
+
+@pytest.mark.parametrize(
+    ("builds", "words"),
+    [
+        ({"base": {"directory": "build"}}, "command.builds.base.directory: build is no absolute path"),
+        ({"base": {"folder": "/x"}}, "command.builds.base.folder"),
+    ],
+)
+def test_folders_by_half_a_path_are_refused(builds: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        commands(builds | {"head": {}}, ["true"])
+
+
+def test_a_folder_or_program_that_is_not_there_is_told_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "head").mkdir()
+    for base, words in (("gone", "no folder"), ("head", "no program")):
+        builds = {name: {"directory": str(tmp_path / name)} for name in ("base", "head")}
+        builds["base"]["directory"] = str(tmp_path / base)
+        load = CommandLoad(commands(builds, ["./tool"]), topology())
+        with pytest.raises(HostLacks, match=f"there is {words} {tmp_path}"):
+            load.require_programs()

@@ -104,7 +104,7 @@ def test_lists_of_flows_at_once_directions_and_congestion_controls_are_factors()
     [
         ({"load": "flaw"}, "field load: 'flaw' is not one of flow"),
         ({"factors": FACTORS | {"colour": ["red"]}}, "field factors.colour: flow has no factor colour"),
-        ({"factors": FACTORS | {"build": ["a"]}}, "field factors.build: flow has no factor build"),
+        ({"factors": FACTORS | {"LEVEL": ["a"]}}, "field factors.LEVEL: flow has no factor LEVEL"),
         ({"factors": {"transport": ["udp"]}}, "field factors: the field payload_bytes is missing"),
         ({"factors": FACTORS | {"gso": [True, True]}}, "field factors.gso: a value stands twice"),
         ({"arm": "build"}, "field arm: build is no factor of this workload"),

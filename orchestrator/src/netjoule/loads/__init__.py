@@ -11,7 +11,7 @@ from typing import Any
 from netjoule.core import yamlfile
 from netjoule.core.yamlfile import Document
 from netjoule.topology.topology import Topology
-from netjoule.workload.load import Load
+from netjoule.workload.load import BuildSettings, Load
 from netjoule.workload.workload import Workload, effective
 
 ROOMS = {
@@ -52,6 +52,18 @@ def made(value: Mapping[str, Any], *, where: str) -> Workload:
         UsageError: naming the field that does not fit.
     """
     return _completed(effective(Document(where, dict(value), {})), None)
+
+
+def build_settings(
+    document: Mapping[str, Any], place: Path | None, environment: Mapping[str, str]
+) -> BuildSettings:
+    """What a program, a folder or an environment is as a build of a workload (`Load.build_settings`).
+
+    Raises UsageError where it cannot be one.
+    """
+    load = document["load"]
+    found: BuildSettings = _room(load).build_settings(document.get(load, {}), place, environment)
+    return found
 
 
 def _completed(document: Document, folder: Path | None) -> Workload:

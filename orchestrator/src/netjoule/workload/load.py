@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from netjoule.core.errors import UsageError
@@ -190,6 +191,19 @@ class Unreachable:
     code: str
 
 
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """A build as a workload has it.
+
+    Attributes:
+        said: what stands under its name in the `builds` of its load's settings.
+        content: the program or folder whose bytes tell it from others; None of what is installed.
+    """
+
+    said: Mapping[str, Any]
+    content: Path | None = None
+
+
 class Load(Protocol):
     """What the runs of one campaign do; the base of each load, which leaves out what it does not have."""
 
@@ -204,6 +218,16 @@ class Load(Protocol):
     @property
     def programs(self) -> Sequence[str]:
         """Programs of this project that the hosts taking part must have."""
+
+    @staticmethod
+    def build_settings(
+        said: Mapping[str, Any], place: Path | None, environment: Mapping[str, str]
+    ) -> BuildSettings:
+        """A build of a workload with these settings of its load.
+
+        `place`: a program, or a folder with what was built; None for what is installed. Raises UsageError.
+        """
+        raise UsageError("this load has no builds", next_step="compare values of one of its factors")
 
     def require_fit(self) -> None:
         """Refuse what hosts and path of the testbed cannot carry. Raises UsageError."""

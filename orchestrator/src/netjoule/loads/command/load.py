@@ -19,7 +19,7 @@ from netjoule.core.errors import HostLacks, RunFailed
 from netjoule.hosts.host import Host, Process, ProcessEnded, Server, how_it_ended
 from netjoule.loads.command import timed_command
 from netjoule.loads.command.session import KEPT_LINES, CommandSession
-from netjoule.loads.command.settings import Settings, complete
+from netjoule.loads.command.settings import Build, Settings, complete, settings_of
 from netjoule.topology.topology import EMULATED, Topology
 from netjoule.workload.load import Condition, Event, Load, Place
 from netjoule.workload.workload import Workload
@@ -35,6 +35,7 @@ class CommandLoad(Load):
 
     name = "command"
     complete = staticmethod(complete)
+    build_settings = staticmethod(settings_of)
     programs: Sequence[str] = ()
     hosts: Mapping[str, int] = {"client": 1, "server": 1}
 
@@ -49,8 +50,13 @@ class CommandLoad(Load):
 
     def require_programs(self) -> None:
         """Refuse a command that is not here, where the hosts share this one's files. Raises HostLacks."""
+        if self._topology.kind != EMULATED:
+            return
+        for directory in self._directories():
+            if not Path(directory).is_dir():
+                raise _lacks_directory(directory, "this host")
         for program in (*self._client_programs(), *self._server_programs()):
-            if self._topology.kind == EMULATED and shutil.which(program) is None:
+            if shutil.which(program) is None:
                 raise _lacks(program, "this host")
 
     async def require_on(self, host: Any) -> None:
@@ -58,18 +64,29 @@ class CommandLoad(Load):
         roles = self._topology.hosts[host.name]["roles"]
         needed = [*self._client_programs()] if "client" in roles else []
         needed += self._server_programs() if "server" in roles else []
+        for directory in self._directories() if needed else ():
+            found = await host.ask(["test", "-d", directory])
+            if found.status:
+                raise _lacks_directory(directory, f"host {host.name}")
         for program in needed:
             found = await host.ask(["sh", "-c", 'command -v "$0" >/dev/null', program])
             if found.status:
                 raise _lacks(program, f"host {host.name}")
 
     def _client_programs(self) -> Sequence[str]:
-        """What is started on the client, by any build."""
-        builds = [build.run[0] for build in self._settings.builds.values() if build.run]
-        return tuple(dict.fromkeys((self._settings.run[0], *builds)))
+        """What is started on the client, by any build that a run has."""
+        return tuple(dict.fromkeys(self._settings.argv_in(build)[0] for build in self._builds()))
 
     def _server_programs(self) -> Sequence[str]:
-        return () if self._settings.server is None else (self._settings.server[0],)
+        found = [self._settings.server_in(build) for build in self._builds()]
+        return tuple(dict.fromkeys(argv[0] for argv in found if argv))
+
+    def _builds(self) -> Sequence[Build]:
+        named = self._workload.factors.get("build", ("",))
+        return [self._settings.builds.get(name, Build()) for name in named]
+
+    def _directories(self) -> Sequence[str]:
+        return tuple(dict.fromkeys(build.directory for build in self._builds() if build.directory))
 
     def summary(self) -> Mapping[str, str]:
         """The command, and the program beside it."""
@@ -150,6 +167,7 @@ class CommandLoad(Load):
         process = await _start_timed(client, await _program_on(client))
         request = {
             "argv": settings.argv_of(condition),
+            "directory": settings.build_of(condition).directory,
             "environment": {**_addresses(place), **settings.environment_of(condition)},
             "timeout_s": settings.timeout_s,
             "interface": place.interfaces.get(client.name),
@@ -166,35 +184,36 @@ class CommandLoad(Load):
         return CommandSession(process, client.name, settings, repeat=repeat, events=events)
 
     async def _ensure_server(self, condition: Condition, place: Place) -> bool:
-        """Have the server program run in the environment of this condition; True when it had died before."""
-        if self._settings.server is None:
+        """Have the server program run as this condition has it; True when it had died before."""
+        build = self._settings.build_of(condition)
+        argv = self._settings.server_in(build)
+        if argv is None:
             return False
+        # By env: a lab's host knows programs by their names alone, and looks for those of a campaign first.
+        argv = ["env", *(("-C", build.directory) if build.directory else ()), "--", *argv]
         environment = {**_addresses(place), **self._settings.environment_of(condition)}
         died = self._server is not None and self._server.ended.done()
-        if self._server is not None and not died and self._server.environment == environment:
+        if self._server is not None and not died and self._server.started_as == (argv, environment):
             return False
         await self.close()
         (host,) = place.hosts("server", 1)
-        self._server = await _Server.started(
-            host, self._settings.server, self._settings.server_ready, environment
-        )
+        self._server = await _Server.started(host, argv, self._settings.server_ready, environment)
         return died
 
 
 class _Server(Server):
-    """The program beside the command, in one environment."""
+    """The program beside the command, of one build and in one environment."""
 
-    def __init__(self, process: Process, environment: Mapping[str, str]) -> None:
+    def __init__(self, process: Process, started_as: tuple[Sequence[str], Mapping[str, str]]) -> None:
         super().__init__(process)
-        self.environment = environment
+        self.started_as = started_as
 
     @classmethod
     async def started(
         cls, host: Host, argv: Sequence[str], ready: str | None, environment: Mapping[str, str]
     ) -> _Server:
         """Start it; return when it has printed what fits `ready`. Raises RunFailed when it does not."""
-        # By env: a lab's host knows programs by their names alone, and looks for those of a campaign first.
-        process = await host.start(["env", "--", *argv], name="the server program", env=environment)
+        process = await host.start(argv, name="the server program", env=environment)
         try:
             said: deque[str] = deque(maxlen=KEPT_LINES)
             async with asyncio.timeout(SERVER_READY_TIMEOUT_S):
@@ -213,7 +232,7 @@ class _Server(Server):
                 words = f"the server program did not print {ready!r} in {SERVER_READY_TIMEOUT_S:g} s"
                 raise RunFailed(words, code="command_failed") from error
             raise
-        return cls(process, environment)
+        return cls(process, (argv, environment))
 
 
 async def _program_on(host: Host) -> str:
@@ -234,6 +253,10 @@ def _lacks(program: str, where: str) -> HostLacks:
         f"there is no program {program} on {where}",
         next_step="install it, or name another; no shell looks for aliases or built-in commands",
     )
+
+
+def _lacks_directory(directory: str, where: str) -> HostLacks:
+    return HostLacks(f"there is no folder {directory} on {where}", next_step="bring there what was built")
 
 
 def _addresses(place: Place) -> dict[str, str]:

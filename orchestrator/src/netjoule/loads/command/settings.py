@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from netjoule.core.errors import RunFailed
 from netjoule.core.yamlfile import Document
-from netjoule.workload.load import Condition
+from netjoule.workload.load import BuildSettings, Condition
 
 _DEFAULTS = {"work_unit": "run", "warm_up": 1, "timeout_s": 600.0}
 _JSON_STEP = re.compile(r"[^.\[\]]+|\[\d+\]")
@@ -69,10 +69,18 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """One arm: what it changes of the command and of the environment at both ends."""
+    """One arm: what it changes of the command, and of environment and working directory at both ends."""
 
     run: tuple[str, ...] | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    directory: str | None = None
+
+    def in_directory(self, argv: Sequence[str]) -> list[str]:
+        """Program and arguments: a program by a relative path is the one in its directory."""
+        program, *arguments = argv
+        if self.directory is not None and "/" in program:
+            program = str(Path(self.directory) / program)
+        return [program, *arguments]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +114,11 @@ class Settings:
             server=tuple(said["server"]) if "server" in said else None,
             server_ready=said.get("server_ready"),
             builds={
-                name: Build(tuple(one["run"]) if "run" in one else None, one.get("environment", {}))
+                name: Build(
+                    tuple(one["run"]) if "run" in one else None,
+                    one.get("environment", {}),
+                    one.get("directory"),
+                )
                 for name, one in said.get("builds", {}).items()
             },
             work=Work(said["work_unit"], work.get("regex"), work.get("json")),
@@ -120,7 +132,15 @@ class Settings:
 
     def argv_of(self, condition: Condition) -> list[str]:
         """Program and arguments of a condition."""
-        return list(self.build_of(condition).run or self.run)
+        return self.argv_in(self.build_of(condition))
+
+    def argv_in(self, build: Build) -> list[str]:
+        """The same of a build."""
+        return build.in_directory(build.run or self.run)
+
+    def server_in(self, build: Build) -> list[str] | None:
+        """The same of the program beside it; None for none."""
+        return None if self.server is None else build.in_directory(self.server)
 
     def environment_of(self, condition: Condition) -> dict[str, str]:
         """Variables that a condition sets: factors in capitals, then what its build has."""
@@ -152,12 +172,24 @@ def complete(document: Document, _folder: Path | None) -> None:
         if name not in value["factors"].get("build", ()):
             step = "name it in factors.build, or leave it out"
             raise document.refuse(("command", "builds", name), "no run has this build", step)
+        directory = said["builds"][name].get("directory", "/")
+        if not Path(directory).is_absolute():
+            place = ("command", "builds", name, "directory")
+            raise document.refuse(place, f"{directory} is no absolute path", "write it from / on")
     plain = [name for name in value["factors"].get("build", ()) if name not in said.get("builds", {})]
     if len(plain) > 1:
         what = f"{' and '.join(plain)} are the same: neither is told in command.builds"
         raise document.refuse(("factors", "build"), what, "say there what each but one changes")
     if value["sync_pulses"]:
         raise document.refuse(("sync_pulses",), "a command has no bursts", "leave sync_pulses out")
+
+
+def settings_of(said: Mapping[str, Any], place: Path | None, environment: Mapping[str, str]) -> BuildSettings:
+    """What a folder or a program is as a build (`workload.load.Load.build_settings`)."""
+    own: dict[str, Any] = {}
+    if place is not None:
+        own = {"directory": str(place)} if place.is_dir() else {"run": [str(place), *said["run"][1:]]}
+    return BuildSettings(own | ({"environment": dict(environment)} if environment else {}), place)
 
 
 def _text(value: object) -> str:

@@ -2,8 +2,8 @@
 """Runs on the client: starts a command when it is told to, and says when each run of it began and ended.
 
 One file of Python 3.9 and its library, copied to a lab's hosts. One JSON object a line. On stdin the request
-{argv, environment, timeout_s, interface, kept_bytes}, then {"go": RUNS} as often as wanted, then its end. On
-stdout the events ``ready`` and, after each go, ``report``. While it waits it does nothing.
+{argv, environment, directory, timeout_s, interface, kept_bytes}, then {"go": RUNS} as often as wanted, then
+its end. On stdout the events ``ready`` and, after each go, ``report``. While it waits it does nothing.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Tail:
 class Group:
     """The process group of a command; it ends with its time, with this program, or by itself."""
 
-    def __init__(self, argv: list[str], environment: dict[str, str], timeout_s: float) -> None:
+    def __init__(
+        self, argv: list[str], environment: dict[str, str], directory: str | None, timeout_s: float
+    ) -> None:
         """Start it. Raises OSError when it cannot be started."""
         self.timed_out = False
         self.child = subprocess.Popen(
@@ -63,6 +65,7 @@ class Group:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
+            cwd=directory,
             preexec_fn=_own_group,  # noqa: PLW1509 - no thread of this program holds a lock that it needs
         )
         signal.signal(signal.SIGTERM, self._terminated)
@@ -101,7 +104,7 @@ def run_once(request: dict[str, Any], environment: dict[str, str]) -> dict[str, 
     """Run the command to its end: a run of the contract command_report, with what it printed."""
     before = link_bytes(request["interface"])
     start_ns = time.monotonic_ns()
-    group = Group(request["argv"], environment, request["timeout_s"])
+    group = Group(request["argv"], environment, request["directory"], request["timeout_s"])
     assert group.child.stdout is not None and group.child.stderr is not None
     out, err = Tail(group.child.stdout, request["kept_bytes"]), Tail(group.child.stderr, _STDERR_BYTES)
     status, usage = group.wait()

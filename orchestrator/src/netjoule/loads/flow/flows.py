@@ -74,7 +74,7 @@ def _kinds(settings: FlowSettings, condition: Condition) -> list[tuple[str, int,
 
 
 def heaviest(settings: FlowSettings) -> tuple[Condition, ...]:
-    """Greatest rate with the greatest and with the smallest messages, each once."""
+    """Greatest rate with the greatest and with the smallest messages, each once with every build."""
     return tuple(
         Condition(
             arm=settings.transports[0],
@@ -87,11 +87,13 @@ def heaviest(settings: FlowSettings) -> tuple[Condition, ...]:
                 "pacing": "absolute",
                 "window_us": 0,
                 "gso": False,
+                **({"build": build.name} if build.name else {}),
             },
             run_id="ranging",
             seed=0,
             schedule_seed=run_table.schedule_seed(0, 1),
         )
+        for build in settings.builds
         for payload_bytes in dict.fromkeys((max(settings.payload_bytes), min(settings.payload_bytes)))
     )
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from netjoule.hosts.host import Server
-from netjoule.loads.flow import limits, profile_rate, profiles
+from netjoule.loads.flow import builds, limits, profile_rate, profiles
+from netjoule.loads.flow.builds import Build
 from netjoule.loads.flow.flows import flows_of, heaviest
 from netjoule.loads.flow.generators import FlowSpec, Generator, generator
 from netjoule.loads.flow.generators.base import Endpoints
@@ -23,7 +24,8 @@ from netjoule.workload.workload import Workload
 from netjoule_contracts.flow_control import control_of
 
 SERVER_PORT = 5301
-_PROGRAM = "netjoule-traffic"
+_PROGRAM = builds.PROGRAM
+_INSTALLED = Build()
 
 
 class FlowLoad(Load):
@@ -31,16 +33,20 @@ class FlowLoad(Load):
 
     name = "flow"
     complete = staticmethod(complete)
+    build_settings = staticmethod(builds.settings_of)
 
     def __init__(
-        self, workload: Workload, topology: Topology, make_generator: Callable[[str], Generator] = generator
+        self,
+        workload: Workload,
+        topology: Topology,
+        make_generator: Callable[[str, Build], Generator] = generator,
     ) -> None:
-        """Nothing runs yet; `make_generator`: the generator of a name."""
+        """Nothing runs yet; `make_generator`: the generator of a name, in a build."""
         self._workload, self._topology = workload, topology
         self._settings = FlowSettings.of(workload)
         self._make_generator = make_generator
-        self._generators: dict[str, tuple[Generator, str]] = {}
-        self._servers: dict[str, Server] = {}
+        self._generators: dict[tuple[str, str], tuple[Generator, str]] = {}
+        self._servers: dict[tuple[str, str], Server] = {}
         self._defects = ReportDefects(self._settings, imported=topology.kind == IMPORTED)
 
     @property
@@ -74,10 +80,13 @@ class FlowLoad(Load):
     def require_programs(self) -> None:
         """Find every generator. Raises HostLacks for the first that is missing."""
         for name in dict.fromkeys(self._settings.generator_of(t) for t in self._settings.transports):
-            self._make_generator(name).require()
+            for build in self._settings.builds:
+                self._make_generator(name, build).require()
 
     async def require_on(self, host: Any) -> None:
-        """Refuse transports that a lab's host lacks. Raises HostLacks."""
+        """Refuse transports and builds that a lab's host lacks or cannot run. Raises HostLacks."""
+        for build in self._settings.builds:
+            await build.require_on(host)
         await CARRIERS.require_on(host, self._settings)
         await TRANSPORTS.require_on(host, self._settings)
 
@@ -145,7 +154,8 @@ class FlowLoad(Load):
             RunFailed: when one does not get ready.
         """
         flows = flows_of(self._settings, condition, self._topology.hosts_with("client"), duration_s)
-        return await self._open(self._settings.generator_of(flows[0].transport), flows, place)
+        name = self._settings.generator_of(flows[0].transport)
+        return await self._open(name, self._settings.build_of(condition.factors), flows, place)
 
     async def open_burst(self, number: int, duration_s: float, place: Place) -> FlowSession:
         """Datagrams, which end when they are told to, from every client at once."""
@@ -166,7 +176,7 @@ class FlowLoad(Load):
             )
             for flow, client in enumerate(clients, 1)
         ]
-        return await self._open(_PROGRAM, flows, place)
+        return await self._open(_PROGRAM, self._settings.build_of({}), flows, place)
 
     async def close(self) -> None:
         """End the generators' servers."""
@@ -174,41 +184,45 @@ class FlowLoad(Load):
         for server in running.values():
             await server.stop()
 
-    async def _open(self, generator_name: str, flows: Sequence[FlowSpec], place: Place) -> FlowSession:
-        maker, version = await self._generator(generator_name)
-        ends = self._ends(place)
+    async def _open(
+        self, generator_name: str, build: Build, flows: Sequence[FlowSpec], place: Place
+    ) -> FlowSession:
+        maker, version = await self._generator(generator_name, build)
+        ends = self._ends(place, build)
         events = []
-        if await self._serve(maker, ends[0]):
+        if await self._serve(maker, build, ends[0]):
             events.append(Event("server_restarted", "the server had ended", "generator_failed"))
         names = self._topology.hosts_with("client")
         of_clients = dict(zip(names, ends, strict=False))
         ready = await open_flows(maker, flows, of_clients)
         hosts = {name: one.client.name for name, one in of_clients.items()}
-        session = FlowSession(ready, hosts, {generator_name: version}, events)
+        called = build.called if generator_name == _PROGRAM else generator_name
+        session = FlowSession(ready, hosts, {called: version}, events)
         holds = "holds its sockets" if session.holds else "has no process while idle"
         events.append(Event("sender_ready", f"the sender {holds}"))
         return session
 
-    async def _serve(self, maker: Generator, ends: Endpoints) -> bool:
-        """Start a generator's server, unless it runs; True when it had died before."""
-        known = self._servers.get(maker.name)
+    async def _serve(self, maker: Generator, build: Build, ends: Endpoints) -> bool:
+        """Start the server of a generator's build, unless it runs; True when it had died before."""
+        known = self._servers.get((maker.name, build.name))
         if known is not None and not known.ended.done():
             return False
         if known is not None and not known.ended.cancelled():
             known.ended.exception()  # a lost host's: seen
         server = await maker.serve(ends)
         if server is not None:
-            self._servers[maker.name] = server
+            self._servers[(maker.name, build.name)] = server
         return known is not None
 
-    async def _generator(self, name: str) -> tuple[Generator, str]:
-        if name not in self._generators:
-            made = self._make_generator(name)
-            self._generators[name] = (made, await made.version())
-        return self._generators[name]
+    async def _generator(self, name: str, build: Build) -> tuple[Generator, str]:
+        key = (name, build.name)
+        if key not in self._generators:
+            made = self._make_generator(name, build)
+            self._generators[key] = (made, await made.version())
+        return self._generators[key]
 
-    def _ends(self, place: Place) -> list[Endpoints]:
-        """Both ends of the flows of each client."""
+    def _ends(self, place: Place, build: Build = _INSTALLED) -> list[Endpoints]:
+        """Both ends of the flows of each client; every build has a server of its own."""
         settings, topology = self._settings, self._topology
         family = "ipv6" if settings.ip_version == 6 else "ipv4"
         (server,) = place.hosts("server", 1)
@@ -218,7 +232,7 @@ class FlowLoad(Load):
                 server=server,
                 server_test_address=topology.test_address(topology.host_with("server"), family),
                 server_control_address=place.control_addresses[server.name],
-                server_port=SERVER_PORT,
+                server_port=SERVER_PORT + build.place,
                 traffic_secret=topology.traffic_secret,
                 flows=settings.flows,
                 server_sends_profile=settings.server_sends_profile,

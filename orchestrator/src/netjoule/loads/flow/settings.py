@@ -11,8 +11,9 @@ from typing import Any
 
 from netjoule.core.errors import UsageError
 from netjoule.core.yamlfile import Document
-from netjoule.loads.flow import profiles, transports
+from netjoule.loads.flow import builds, profiles, transports
 from netjoule.loads.flow.abilities import ABILITIES
+from netjoule.loads.flow.builds import Build
 from netjoule.workload.workload import Workload
 
 NULL = "null"
@@ -69,6 +70,7 @@ class FlowSettings:
         pacing_limits: what the pacing certificate of every run must keep, by name; empty for none.
         profile: what is sent instead of messages of one size at a constant rate; see profile.schema.json.
         sync_pulse: rate and size of the bursts that align meters; None for a campaign without.
+        builds: of the program that makes the flows, one at least.
     """
 
     name: str
@@ -86,6 +88,7 @@ class FlowSettings:
     pacing_limits: Mapping[str, float]
     profile: Mapping[str, Any] | None
     sync_pulse: Mapping[str, Any] | None
+    builds: tuple[Build, ...]
 
     @classmethod
     def of(cls, workload: Workload) -> FlowSettings:
@@ -115,11 +118,17 @@ class FlowSettings:
             pacing_limits={name: float(limit) for name, limit in said.get("pacing_limits", {}).items()},
             profile=next(iter(factors.get("profile", ())), None),
             sync_pulse=said["sync_pulse"] if workload.sync_pulses else None,
+            builds=builds.of_factors(factors, said),
         )
 
     def generator_of(self, transport: str) -> str:
         """Which program makes the flows of a transport; the control arm's are always our own pacer's."""
         return "netjoule-traffic" if transport == NULL else self.generator
+
+    def build_of(self, factors: Mapping[str, Any]) -> Build:
+        """The build that a run has; of what names none, such as a sync pulse, the installed program."""
+        named = {build.name: build for build in self.builds}
+        return named.get(str(factors.get("build", "")), Build(place=len(self.builds)))
 
     @property
     def paces(self) -> tuple[Pace, ...]:
@@ -160,6 +169,7 @@ def complete(document: Document, folder: Path | None) -> None:
     value["flow"] = {**_DEFAULTS, **value.get("flow", {})}
     profiles.embed(document, folder)
     _check_generator(document)
+    builds.check(document)
     _check_beside(document)
     profiles.check(document)
     _check_paces(document)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from netjoule.core.errors import HostLacks, UsageError
 from netjoule.loads.flow.abilities import ABILITIES
+from netjoule.loads.flow.builds import Build
 from netjoule.loads.flow.generators.base import (
     Flow,
     FlowSpec,
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 _GENERATORS = {made.name: made for made in (NetjouleTraffic, Iperf3, IperfDccp, Ditg, Netperfmeter)}
+_INSTALLED = Build()
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,14 @@ class Availability:
     transports: tuple[str, ...]
 
 
-def generator(name: str) -> Generator:
-    """The generator that a workload calls `name`.
+def generator(name: str, build: Build = _INSTALLED) -> Generator:
+    """The generator that a workload calls `name`; only our own has builds.
 
     Raises UsageError for another name.
     """
     if name not in _GENERATORS:
         raise UsageError(f"there is no generator '{name}'", next_step=f"use one of {', '.join(_GENERATORS)}")
-    return _GENERATORS[name]()
+    return NetjouleTraffic(build) if name == NetjouleTraffic.name else _GENERATORS[name]()
 
 
 def availability() -> Iterator[Availability]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from netjoule.core import programs, secrets
 from netjoule.core.errors import HostLacks, RunFailed, UsageError
 from netjoule.hosts.host import Process, ProcessEnded, Server
+from netjoule.loads.flow.builds import Build
 from netjoule.loads.flow.generators.base import INTERVAL_S, Endpoints, FlowSpec
 
 READY_TIMEOUT_S = 15.0
@@ -23,6 +25,7 @@ REPORT_GRACE_S = 100.0
 _SECRET_VARIABLE = "NETJOULE_TRAFFIC_SECRET"  # noqa: S105 - its name
 _EXIT_USAGE = 2
 _EXIT_HOST_LACKS = 3
+_INSTALLED = Build()
 
 
 class NetjouleTraffic:
@@ -30,17 +33,25 @@ class NetjouleTraffic:
 
     name = "netjoule-traffic"
 
+    def __init__(self, build: Build = _INSTALLED) -> None:
+        """That of a build."""
+        self._build = build
+
     def require(self) -> None:
         """Nothing but the program. Raises HostLacks without it."""
+        self._build.require()
         programs.find(self.name)
 
     async def version(self) -> str:
-        """Its version, as it says it."""
-        return await programs.version_of(self.name)
+        """Its version, as it says it; of a build with the digest of its program."""
+        if not self._build.name:
+            return await programs.version_of(self.name)
+        self.require()
+        return await asyncio.to_thread(self._build.version)
 
     async def serve(self, ends: Endpoints) -> Server:
         """Start the server; it answers all flows of a session."""
-        argv = [programs.find(self.name), "serve", "--bind", ends.server_test_address]
+        argv = [*await self._build.on(ends.server), "serve", "--bind", ends.server_test_address]
         argv += ["--control-bind", ends.server_control_address, "--port", str(ends.server_port), "--json"]
         if ends.flows > 1:
             argv += ["--max-flows", str(ends.flows)]
@@ -48,7 +59,7 @@ class NetjouleTraffic:
         if ends.server_sends_profile:
             argv += ["--max-messages", str(MAX_MESSAGES)]
         argv += _secret_arguments(ends)
-        process = await ends.server.start(argv, name=f"{self.name} serve", env=_environment(ends))
+        process = await ends.server.start(argv, name=f"{self.name} serve", env=self._environment(ends))
         try:
             await process.expect("listening", READY_TIMEOUT_S)
         except BaseException:
@@ -58,8 +69,8 @@ class NetjouleTraffic:
 
     async def open(self, spec: FlowSpec, ends: Endpoints) -> _TrafficFlow:
         """Start a sender that waits for `go`. Raises RunFailed (generator_failed) when it is not ready."""
-        argv = [programs.find(self.name), *send_arguments(spec, ends)]
-        process = await ends.client.start(argv, name=f"{self.name} send", env=_environment(ends))
+        argv = [*await self._build.on(ends.client), *send_arguments(spec, ends)]
+        process = await ends.client.start(argv, name=f"{self.name} send", env=self._environment(ends))
         flow = _TrafficFlow(process, spec.duration_s)
         try:
             if spec.profile is not None:
@@ -72,6 +83,9 @@ class NetjouleTraffic:
                 raise _coded(error) from error
             raise
         return flow
+
+    def _environment(self, ends: Endpoints) -> dict[str, str]:
+        return {**self._build.environment, **_secret_environment(ends)}
 
 
 class _TrafficFlow:
@@ -138,11 +152,11 @@ def _option_arguments(flag: str, value: Any) -> list[str]:
 
 
 def _secret_arguments(ends: Endpoints) -> list[str]:
-    """A reference to `_environment`'s variable: every user of a host can read arguments."""
+    """A reference to `_secret_environment`'s variable: every user of a host can read arguments."""
     return [] if ends.traffic_secret is None else ["--secret", f"env:{_SECRET_VARIABLE}"]
 
 
-def _environment(ends: Endpoints) -> dict[str, str]:
+def _secret_environment(ends: Endpoints) -> dict[str, str]:
     if ends.traffic_secret is None:
         return {}
     return {_SECRET_VARIABLE: secrets.resolve(ends.traffic_secret, where="traffic_secret").reveal()}
