@@ -62,7 +62,18 @@ def postgresql() -> Iterator[Callable[[], str]]:
     data = folder / "data"
     initialise = ["-D", str(data), "-A", "trust", "-U", "netjoule", "-E", "UTF8", "--no-locale", "--no-sync"]
     subprocess.run([*_unprivileged("initdb"), *initialise], check=True, stdout=subprocess.DEVNULL)
-    serve = ["-D", str(data), "-k", str(folder), "-c", "listen_addresses=", "-c", "jit=off"]
+    serve = [
+        "-D",
+        str(data),
+        "-k",
+        str(folder),
+        "-c",
+        "listen_addresses=",
+        "-c",
+        "jit=off",
+        "-c",
+        "fsync=off",
+    ]
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen([*_unprivileged("postgres"), *serve], stderr=log)
     numbers = itertools.count(1)
@@ -77,7 +88,7 @@ def postgresql() -> Iterator[Callable[[], str]]:
         _wait_for(folder, server)
         yield made
     finally:
-        server.send_signal(signal.SIGINT)  # which waits for no client
+        server.send_signal(signal.SIGQUIT)  # nothing of it is kept
         try:
             server.wait(READY_S)
         finally:

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from verdicts import FINGERPRINT, NO_RATIO, arm, failed, pilot, session, verdict
 
 from netjoule.analysis import intervals
-from netjoule.core.errors import InvalidData, RunFailed, UsageError
+from netjoule.core.errors import HostLacks, InvalidData, UsageError
 from netjoule.gate.history import database, store
 from netjoule.gate.history.tables import arms, cells, gates, marks, sessions
 
@@ -82,7 +82,7 @@ def test_what_is_no_verdict_is_refused_before_anything_is_made(gate_folder, tmp_
     place = tmp_path / "other" / "history.sqlite"
     with pytest.raises(InvalidData, match="verdict"):
         store.record(verdict(verdict="maybe"), folder, str(place))
-    with pytest.raises(RunFailed, match="nowhere"):
+    with pytest.raises(HostLacks, match="nowhere"):
         store.record(verdict(), tmp_path / "nowhere", str(place))
     assert not place.parent.exists()
 

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, RowMapping, func, insert, select
 import netjoule_contracts as contracts
 from netjoule.analysis import intervals
 from netjoule.core.clock import SystemClock
-from netjoule.core.errors import InvalidData, UsageError, file_errors
+from netjoule.core.errors import HostLacks, InvalidData, UsageError, refused
 from netjoule.core.words import counted
 from netjoule.gate.history import database
 from netjoule.gate.history.tables import arms, cells, gates, marks, sessions
@@ -86,7 +86,7 @@ def record(verdict: Mapping[str, Any], folder: Path, url: str | None = None) -> 
 
     Raises:
         InvalidData: when it does not fit its contract.
-        HostLacks, RunFailed: when the history, or the folder, cannot be written.
+        HostLacks: when the history, or the folder, cannot be written: 1 would be a regression.
     """
     if defects := contracts.document_defects("gate_verdict", verdict):
         raise InvalidData(defects[0], where=str(folder / "verdict.json"))
@@ -261,13 +261,16 @@ def _json(value: Any) -> str:
 
 def _flush(folder: Path) -> None:
     """All files and folders below a folder to the disk, itself after them."""
-    with file_errors("flush", folder):
+    try:
         for place, _, names in os.walk(folder, topdown=False, onerror=_raise):
             for path in (Path(place, name) for name in names):
                 if stat.S_ISREG(path.lstat().st_mode):
                     _fsync(path)
             _fsync(Path(place))
         _fsync(folder.resolve().parent)
+    except OSError as error:
+        why = refused("flush", folder, error)
+        raise HostLacks(why.what, next_step=why.next_step) from error
 
 
 def _raise(error: OSError) -> None:
