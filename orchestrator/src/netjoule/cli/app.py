@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
+from netjoule.cli.compare import compare
+from netjoule.cli.gate import gate
 from netjoule.cli.history import history
 from netjoule.cli.measure import measure
 from netjoule.cli.quick import quick
@@ -134,6 +136,8 @@ def demo(
 
 
 app.command()(quick)
+app.command()(compare)
+app.command()(gate)
 # What stands behind the program is its own, options too.
 app.command(context_settings={"allow_interspersed_args": False})(measure)
 

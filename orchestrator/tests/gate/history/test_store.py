@@ -133,6 +133,7 @@ def test_the_latest_pilot_of_this_rig_as_it_is_now(gate_folder, url):
         "fingerprint": FINGERPRINT,
         "workload": "gate",
         "workload_version": "0123456789ab",
+        "objective": "energy",
         "url": url,
     }
     assert store.pilot_of(**asked) is None
@@ -147,10 +148,16 @@ def test_the_latest_pilot_of_this_rig_as_it_is_now(gate_folder, url):
             fingerprint=FINGERPRINT | {"kernel": "6.2"},
             finished_utc="2026-11-09T00:00:00Z",
         ),
+        pilot(id="other-objective", objective="throughput", finished_utc="2026-11-09T00:00:00Z"),
+        pilot(
+            id="other-meter", fingerprint=FINGERPRINT | {"meters": ["m"]}, finished_utc="2026-11-02T00:00:00Z"
+        ),
         verdict(id="no-pilot", finished_utc="2026-11-09T00:00:00Z"),
     ]
     for document in made:
         store.record(document, gate_folder(**document), url)
+    unknown = store.pilot_of(**(asked | {"fingerprint": FINGERPRINT | {"meters": []}}))
+    assert unknown == store.pilot_of(**asked)  # before any meter has answered
     found = store.pilot_of(**asked)
     assert (found.id, found.verdict, found.folder.name) == ("new", "pass", "new")
     assert (found.blocks, found.log_ratio_sd, found.half_width_percent, found.reference_log_sd) == (

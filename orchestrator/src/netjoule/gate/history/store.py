@@ -104,16 +104,23 @@ def pilot_of(
     fingerprint: Mapping[str, Any],
     workload: str,
     workload_version: str,
+    *,
+    objective: str,
     url: str | None = None,
 ) -> Pilot | None:
     """The latest pilot of a rig as it is now, and of a workload as it is now; none where there was none.
 
     Args:
-        rig, fingerprint, workload, workload_version: as in the verdict.
+        rig, workload, workload_version, objective: as in the verdict.
+        fingerprint: as there; its meters may be empty where they have not answered yet.
         url: of the history; see `database.address`.
     """
-    same = {"kind": "pilot", "rig": rig, "workload": workload, "workload_version": workload_version}
-    asked = select(gates).filter_by(**same, **_fingerprint(fingerprint))
+    same = {"kind": "pilot", "rig": rig, "workload": workload, "objective": objective}
+    same["workload_version"] = workload_version
+    known = _fingerprint(fingerprint)
+    if not fingerprint["meters"]:
+        del known["meters"]
+    asked = select(gates).filter_by(**same, **known)
     with database.reading(url) as connection:
         if connection is None:
             return None

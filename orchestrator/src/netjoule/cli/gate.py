@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``netjoule gate``: does a change cost energy? And its pilot: can this rig tell?"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from netjoule.cli import typed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from netjoule.core.console import Output
+    from netjoule.gate.gate_run import GateRun, Length
+    from netjoule.gate.settings import Pilot, Rule
+    from netjoule.topology.topology import Topology
+
+Objective = Literal["energy", "throughput", "cpu_time", "p99_delay"]
+File = Annotated[Path | None, typer.Option(metavar="FILE")]
+
+_EMULATED = "emulated"
+_SECONDS = 3600.0
+
+
+def gate(
+    base: Annotated[
+        str,
+        typer.Option(metavar="X", help="Git ref (with --build), folder, binary, NAME=VALUE, transport=udp."),
+    ],
+    workload: Annotated[str, typer.Option(metavar="W", help="A workload file, or a name from workloads/.")],
+    head: Annotated[
+        str | None, typer.Option(metavar="Y", help="The same of what must not cost more.")
+    ] = None,
+    build: Annotated[
+        str | None, typer.Option(metavar="CMD", help="Builds a git ref, in its own worktree.")
+    ] = None,
+    anchor: Annotated[
+        str | None, typer.Option(metavar="TAG", help="A release, decided against by the same rule.")
+    ] = None,
+    pilot: Annotated[
+        bool, typer.Option("--pilot", help="Build the base twice and measure how much the rig scatters.")
+    ] = False,
+    margin: Annotated[
+        float, typer.Option(metavar="PERCENT", help="PASS: an increase of so much is ruled out.")
+    ] = 3.0,
+    tolerance: Annotated[
+        float, typer.Option(metavar="PERCENT", help="FAIL: an increase of so much is shown, twice.")
+    ] = 1.0,
+    objective: Annotated[Objective, typer.Option(help="What must not get worse.")] = "energy",
+    max_blocks: Annotated[int | None, typer.Option(metavar="N", min=4, help="Refuse a longer gate.")] = None,
+    max_time: Annotated[
+        float | None, typer.Option(metavar="S", min=1, help="Refuse a session that may take longer.")
+    ] = None,
+    wait: Annotated[
+        float, typer.Option(metavar="S", min=0, help="Wait so long for a rig in use.")
+    ] = _SECONDS,
+    warn_only: Annotated[
+        bool, typer.Option("--warn-only", help="End with 0 after a regression, too.")
+    ] = False,
+    testbed: typed.Testbed = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="New folder of the gate [default: results/gate-UTC].")
+    ] = None,
+    history: Annotated[
+        str | None, typer.Option(metavar="URL", help="Database [default: results/history.sqlite].")
+    ] = None,
+    junit: File = None,
+    markdown: File = None,
+    annotations: Annotated[
+        bool, typer.Option("--annotations", help="Print GitHub annotations, at most 10.")
+    ] = False,
+    openmetrics: File = None,
+    benchstat: File = None,
+    bencher: File = None,
+    json: typed.Json = False,
+) -> None:
+    """Say whether a change costs energy: 0 no, 1 a regression seen in two sessions, 4 not decided.
+
+    Base and head run interleaved on one rig. The rig needs a pilot first.
+
+    Example: netjoule gate --pilot --base main --build 'cargo build --release' --workload gate
+    """
+    from netjoule.core.console import Output
+    from netjoule.core.errors import UsageError
+    from netjoule.gate.gate_run import require_fit, require_short
+    from netjoule.gate.settings import Rule
+
+    if pilot == (head is not None):
+        raise UsageError(
+            "a pilot has a base alone, and a gate has a head", next_step="use --pilot, or name --head"
+        )
+    if tolerance >= margin:
+        raise UsageError(f"the tolerance of {tolerance:g} % is not under the margin of {margin:g} %")
+    output = Output(json_lines=json)
+    asked = _Asked(base, base if head is None else head, anchor, build, workload, pilot)
+    rule = Rule(objective, margin, tolerance)
+    files = {"junit": junit, "markdown": markdown, "openmetrics": openmetrics}
+    files |= {"benchstat": benchstat, "bencher": bencher}
+    with ExitStack() as stack:
+        run = _prepared(stack, asked, rule, testbed, out, wait, output)
+        known = None if pilot else _pilot_of(run, history)
+        found = run.skipped(why) if not pilot and (why := require_fit(known, rule)) else None
+        if found is None:
+            length = run.length(known)
+            _say_length(length, pilot, output)
+            require_short(length, max_blocks, max_time)
+            found = run.piloted(length) if known is None else run.decided(known, length)
+    _conclude(found, run.folder, history, files, output, annotate=annotations)
+    raise typer.Exit(0 if warn_only and found["verdict"] == "fail" else found["exit_code"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The options that say what is compared by what."""
+
+    base: str
+    head: str
+    anchor: str | None
+    build: str | None
+    workload: str
+    pilot: bool
+
+
+def _prepared(
+    stack: ExitStack,
+    asked: _Asked,
+    rule: Rule,
+    testbed: Path | None,
+    out: Path | None,
+    wait_s: float,
+    output: Output,
+) -> GateRun:
+    """The rig is ours, and both arms are built, while the stack lasts."""
+    from netjoule import loads
+    from netjoule.cli import launch
+    from netjoule.core import programs
+    from netjoule.core.clock import SystemClock
+    from netjoule.core.errors import file_errors
+    from netjoule.gate import sources, worktrees
+    from netjoule.gate.gate_run import GateRun
+    from netjoule.store import folder_limits
+    from netjoule.topology import topology
+    from netjoule.workload import workload
+
+    clock = SystemClock()
+    where = testbed or programs.shipped(launch.DEFAULT_TOPOLOGY)
+    on = topology.load(where)
+    document = loads.read(workload.find(asked.workload, programs.shipped("workloads"))).document
+    named = sources.parse(
+        asked.base, asked.head, asked.anchor, document["load"], with_build=asked.build is not None
+    )
+    named = sources.pilot(named) if asked.pilot else named
+    folder = out or launch.default_out("gate", clock.utc_now())
+    folder_limits.require_free(folder)
+    stack.enter_context(_rig(on, folder, wait_s, output))
+    with file_errors("create", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    arms = stack.enter_context(
+        worktrees.ready(
+            named, document, folder=folder, repository=Path(), build=asked.build, say=_teller(output)
+        )
+    )
+    armed, names = sources.with_arms(document, arms)
+    return GateRun(
+        folder,
+        document,
+        armed,
+        names,
+        [one.as_json() for one in arms],
+        rule,
+        on,
+        where,
+        launch.draw_seed,
+        _events(output),
+        clock.utc_now,
+    )
+
+
+def _rig(on: Topology, folder: Path, wait_s: float, output: Output) -> AbstractContextManager[None]:
+    """The lock of a rig: an emulated one is this machine, whatever its topology is called."""
+    from netjoule.gate import rig_lock
+
+    name = _EMULATED if on.kind == _EMULATED else on.name
+    return rig_lock.held(
+        rig_lock.path_of(name),
+        f"gate {folder.name}",
+        wait_s,
+        lambda who: output.error(f"waiting for the rig: {who} has it"),
+    )
+
+
+def _pilot_of(run: GateRun, history: str | None) -> Pilot | None:
+    """The latest pilot of this rig and workload, where it came to numbers."""
+    from netjoule.gate.fingerprint import fingerprint
+    from netjoule.gate.history import store
+    from netjoule.gate.settings import Pilot, workload_version
+
+    workload = run.workload
+    found = store.pilot_of(
+        run.topology.name,
+        fingerprint({})["fingerprint"],
+        workload["name"],
+        workload_version(workload),
+        objective=run.rule.objective,
+        url=history,
+    )
+    if found is None or found.log_ratio_sd is None or found.half_width_percent is None:
+        return None
+    return Pilot(found.blocks, found.log_ratio_sd, found.half_width_percent, found.reference_log_sd)
+
+
+def _say_length(length: Length, pilot: bool, output: Output) -> None:
+    from netjoule.core.console import duration_text
+
+    what = "the pilot" if pilot else "a session"
+    time = duration_text(length.duration_s)
+    again = "" if pilot else "; a FAIL is confirmed by a second one"
+    output.error(f"{what} has {length.looks[0]} to {length.blocks_max} blocks, at most {time}{again}")
+    output.event({"event": "gate_length", "looks": length.looks, "duration_s": length.duration_s})
+
+
+def _teller(output: Output) -> Callable[[str], None]:
+    """Says what happens on a terminal; a CI log has the verdict alone."""
+    return output.error if output.errors.is_terminal else lambda _text: None
+
+
+def _events(output: Output) -> Callable[[Mapping[str, Any]], None]:
+    """Passes on a session's events: all of them to machines, its looks to a terminal."""
+    say = _teller(output)
+
+    def told(event: Mapping[str, Any]) -> None:
+        output.event(event)
+        if event["event"] == "look":
+            say(f"after {event['done']} of at most {event['total']} runs: {event['detail']}")
+
+    return told
+
+
+def _conclude(
+    found: Mapping[str, Any],
+    folder: Path,
+    history: str | None,
+    files: Mapping[str, Path | None],
+    output: Output,
+    *,
+    annotate: bool,
+) -> None:
+    """Put the verdict into the history and into the files that were asked for, and say it."""
+    from netjoule.gate import outputs
+    from netjoule.gate.history import store
+    from netjoule.gate.outputs import terminal
+
+    store.record(found, folder, history)
+    for problem in outputs.write(found, {name: path for name, path in files.items() if path is not None}):
+        output.error(f"netjoule: {problem}")
+    if annotate and not output.json_lines:
+        output.say(outputs.text(found, "annotations").rstrip("\n"))
+    output.event({"event": "verdict", **found})
+    terminal.tell(found, output)
+    if found["verdict"] != "pass":
+        _say_false_alarms(found, history, output)
+
+
+def _say_false_alarms(found: Mapping[str, Any], history: str | None, output: Output) -> None:
+    """How often this rig called an unchanged program a regression: what a verdict of it is worth."""
+    from netjoule.gate.history import store
+
+    known = store.false_alarms(found["rig"], history)
+    text = (
+        f"false alarms of this rig: {known.fails} of {known.gates} gates of an unchanged program"
+        f" (95 % interval {100 * known.low:.2g} to {100 * known.high:.2g} %)"
+    )
+    output.say(text)
+    output.event({"event": "false_alarms", **asdict(known)})

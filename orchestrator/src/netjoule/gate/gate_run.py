@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A gate from its arms to its verdict: how long it is, its sessions, what rig they ran on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import netjoule
+import netjoule_contracts as contracts
+from netjoule import loads
+from netjoule.analysis import decision
+from netjoule.core import files
+from netjoule.core.errors import InvalidData, UsageError, file_errors
+from netjoule.core.reason import Reason
+from netjoule.design.duration import forecast
+from netjoule.gate import campaign_process, settings, verdict
+from netjoule.gate.fingerprint import fingerprint
+from netjoule.gate.sessions import Sessions
+from netjoule.gate.settings import Names, Pilot, Rule
+from netjoule.gate.verdict import SKIPPED, Judged
+from netjoule.store.session import rfc3339
+from netjoule.topology.topology import Topology
+
+VERDICT = "verdict.json"
+"""The last file that a gate writes, when all sessions are on disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How long a session is at most.
+
+    Attributes:
+        looks: blocks after which the data is looked at; the last is n_max.
+        duration_s: of so many blocks.
+    """
+
+    looks: tuple[int, ...]
+    duration_s: float
+
+    @property
+    def blocks_max(self) -> int:
+        """n_max."""
+        return self.looks[-1]
+
+
+@dataclass(frozen=True)
+class GateRun:
+    """One gate, or its pilot.
+
+    Attributes:
+        folder: of the gate; made, empty but for its builds.
+        workload: the effective workload as asked, without arms.
+        document: the same with its arms.
+        names: of the arms.
+        arms: what they were made from, as verdict.json has it.
+        rule: of the decision.
+        topology: of the rig.
+        testbed: its file.
+        seed: draws the seed of a session.
+        told: gets the events of sessions.
+        utc: the time now.
+    """
+
+    folder: Path
+    workload: Mapping[str, Any]
+    document: Mapping[str, Any]
+    names: Names
+    arms: Sequence[Mapping[str, Any]]
+    rule: Rule
+    topology: Topology
+    testbed: Path
+    seed: Callable[[], int]
+    told: Callable[[Mapping[str, Any]], None]
+    utc: Callable[[], datetime]
+
+    def length(self, pilot: Pilot | None) -> Length:
+        """How long a session is at most: by what the pilot scattered; of a pilot, its own limits.
+
+        Raises:
+            UsageError: for a workload that does not fit the testbed.
+            NetjouleError: when R cannot tell.
+        """
+        if pilot is None:
+            looks: tuple[int, ...] = settings.PILOT_LOOKS
+        else:
+            rule = self.rule
+            found = decision.plan(
+                pilot.log_ratio_sd, pilot.blocks, rule.margin_percent, rule.tolerance_percent
+            )
+            looks = tuple(found["looks"])
+        made = loads.made(self._session(looks, pilot), where="netjoule gate")
+        return Length(looks, forecast(made, self.topology).duration_s)
+
+    def decided(self, pilot: Pilot, length: Length) -> dict[str, Any]:
+        """Run the gate; its verdict, on disk when this returns."""
+        began = self.utc()
+        sessions = Sessions(self.folder, lambda folder: self._run(folder, length.looks, pilot))
+        found = sessions.gate()
+        anchor = sessions.anchor if self.names.anchor else None
+        return self._written(began, "gate", found, sessions.done, anchor=anchor)
+
+    def piloted(self, length: Length) -> dict[str, Any]:
+        """Run the pilot; its verdict, on disk when this returns."""
+        began = self.utc()
+        sessions = Sessions(self.folder, lambda folder: self._run(folder, length.looks, None))
+        found, numbers = sessions.pilot(self.rule.margin_percent)
+        names = ("log_ratio_sd", "half_width_percent", "blocks", "reference_log_sd", "ranking")
+        pilot = {name: numbers[name] for name in names} if numbers else None
+        return self._written(began, "pilot", found, sessions.done, pilot=pilot)
+
+    def skipped(self, reason: Reason) -> dict[str, Any]:
+        """The verdict of a gate that does not begin, on disk when this returns."""
+        return self._written(self.utc(), "gate", Judged(SKIPPED, reason), ())
+
+    def _session(self, looks: Sequence[int], pilot: Pilot | None) -> dict[str, Any]:
+        return settings.session_document(self.document, self.rule, self.names, looks, pilot)
+
+    def _run(self, campaign: Path, looks: Sequence[int], pilot: Pilot | None) -> None:
+        """Run a session's campaign; its workload file stands beside it."""
+        file = campaign.with_suffix(".yaml")
+        text = yaml.safe_dump(self._session(looks, pilot), sort_keys=False, width=100)
+        with file_errors("write", file):
+            file.write_text(f"# A session of a gate, written by netjoule gate.\n{text}", encoding="utf-8")
+        campaign_process.run(file, self.testbed, campaign, self.seed(), self.told)
+
+    def _written(
+        self,
+        began: datetime,
+        kind: str,
+        found: Judged,
+        sessions: Sequence[Mapping[str, Any]],
+        **more: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
+        about = self._about(kind, began) | self._rig(sessions)
+        document = verdict.document(about, found, sessions, **more)
+        contracts.validate("gate_verdict", document)
+        files.write_json(self.folder / VERDICT, document)
+        return document
+
+    def _about(self, kind: str, began: datetime) -> dict[str, Any]:
+        work = contracts.loads()[self.workload["load"]]["work"]["unit"]
+        units = {"energy": f"J/{work}", "cpu_time": "s", "p99_delay": "ms"}
+        rule = self.rule
+        return {
+            "kind": kind,
+            "id": self.folder.resolve().name,
+            "created_utc": rfc3339(began),
+            "finished_utc": rfc3339(self.utc()),
+            "workload": self.workload["name"],
+            "workload_version": settings.workload_version(self.workload),
+            "objective": rule.objective,
+            "unit": units.get(rule.objective, f"s/{work}"),
+            "margin_percent": rule.margin_percent,
+            "tolerance_percent": rule.tolerance_percent,
+            "arms": [dict(arm) for arm in self.arms],
+            "versions": {"netjoule": netjoule.__version__},
+        }
+
+    def _rig(self, sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """What the last session ran on; before any, this host without meters."""
+        campaign = (
+            files.read_json(self.folder / sessions[-1]["campaign"] / "campaign.json") if sessions else {}
+        )
+        return {"rig": self.topology.name, **fingerprint(campaign)}
+
+
+def require_fit(pilot: Pilot | None, rule: Rule) -> Reason | None:
+    """Why a gate cannot decide with what is known of its rig; None when it can."""
+    if pilot is None:
+        return Reason("no_pilot", "nobody has measured how much this rig scatters: run the same with --pilot")
+    if pilot.half_width_percent > rule.margin_percent / 2:
+        words = f"the pilot's half-width is {pilot.half_width_percent:.2g} %, over half of the margin"
+        return Reason("pilot_too_wide", f"{words}: lengthen the windows, or run --pilot again")
+    return None
+
+
+def require_short(length: Length, max_blocks: int | None, max_time_s: float | None) -> None:
+    """Refuse a gate that may take longer than was allowed.
+
+    Raises:
+        UsageError: with what it would take.
+    """
+    step = "allow more, take a greater --margin, or choose cells that scatter less (--pilot names them)"
+    if max_blocks is not None and length.blocks_max > max_blocks:
+        what = f"a session may take {length.blocks_max} blocks, and --max-blocks allows {max_blocks}"
+        raise UsageError(what, next_step=step)
+    if max_time_s is not None and length.duration_s > max_time_s:
+        what = f"a session may take {length.duration_s:.0f} s, and --max-time allows {max_time_s:g} s"
+        raise UsageError(what, next_step=step)
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """verdict.json of a gate's folder.
+
+    Raises:
+        InvalidData: when it is none.
+    """
+    document = files.read_json(folder / VERDICT)
+    try:
+        contracts.validate("gate_verdict", document)
+    except contracts.ContractError as error:
+        raise InvalidData(str(error), where=str(folder / VERDICT)) from error
+    return document

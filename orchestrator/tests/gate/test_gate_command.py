@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command on simulated rigs whose truth is known; verdicts are computed a second time from raw files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boundaries
+import pytest
+import synthetic
+import yaml
+from simulated_rig import Rig
+
+from netjoule.cli.app import run_command
+from netjoule.gate import campaign_process
+from netjoule.store.fingerprint import host_fingerprint
+
+WORKLOAD = {
+    "schema_version": 2,
+    "name": "simulated",
+    "load": "flow",
+    "factors": {"transport": "udp", "payload_bytes": 1000, "offered_rate_mbps": 8},
+    "blocks": 4,
+    "timing": {"idle_s": 1, "settle_s": 0.2, "warm_up_s": 1, "measure_s": 2, "tail_s": 0.3},
+}
+
+
+@pytest.fixture
+def rig_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a workload and a topology; the lock and the history are in it."""
+    (tmp_path / "workload.yaml").write_text(yaml.safe_dump(WORKLOAD))
+    (tmp_path / "rig.yaml").write_text(yaml.safe_dump(synthetic.topology().document))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(synthetic, "HOST", host_fingerprint())
+    return tmp_path
+
+
+def gate(rig: Rig, monkeypatch: pytest.MonkeyPatch, out: str, *options: str) -> tuple[int, dict[str, Any]]:
+    """Run the command on a rig; its exit code and verdict.json."""
+    monkeypatch.setattr(campaign_process, "run", rig.run)
+    words = ["gate", "--base", "MODE=old", "--workload", "workload.yaml", "--testbed", "rig.yaml"]
+    if "--pilot" not in options:
+        words += ["--head", "MODE=new"]
+    code = run_command([*words, "--out", out, *options])
+    return code, json.loads((Path(out) / "verdict.json").read_text())
+
+
+def piloted(monkeypatch: pytest.MonkeyPatch, sd: float, seed: int, reference_sd: float = 0.005) -> Rig:
+    """A rig that had its pilot."""
+    rig = Rig(1.0, sd, random.Random(seed), reference_sd)
+    code, verdict = gate(rig, monkeypatch, "pilot", "--pilot")
+    assert (code, verdict["verdict"]) == (0, "pass"), verdict["words"]
+    return rig
+
+
+def test_an_unchanged_head_passes_and_says_one_line(
+    rig_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = piloted(monkeypatch, 0.01, 1)
+    capsys.readouterr()
+    code, verdict = gate(rig, monkeypatch, "gate")
+    assert (code, verdict["verdict"], len(verdict["sessions"])) == (0, "pass", 1)
+    said = capsys.readouterr()
+    assert said.out.count("\n") == 1
+    require_the_same_anew(Path("gate"), verdict)
+
+
+def test_a_regression_is_confirmed_and_written_in_every_format(
+    rig_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = piloted(monkeypatch, 0.01, 2)
+    rig.effect = 1.05
+    files = ("junit", "markdown", "openmetrics", "benchstat", "bencher")
+    capsys.readouterr()
+    options = [word for name in files for word in (f"--{name}", f"out.{name}")]
+    code, verdict = gate(rig, monkeypatch, "gate", *options, "--annotations")
+    assert (code, verdict["verdict"], len(verdict["sessions"])) == (1, "fail", 2)
+    assert all(Path(f"out.{name}").stat().st_size for name in files)
+    said = capsys.readouterr().out
+    assert "::error" in said
+    assert "false alarms of this rig: 0 of 0" in said
+    require_the_same_anew(Path("gate"), verdict)
+    assert run_command(["history", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["id"] for row in rows if row.get("event") == "gate"] == ["pilot", "gate"]
+
+
+def test_a_gate_without_a_pilot_is_skipped(rig_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig(1.0, 0.01, random.Random(3))
+    code, verdict = gate(rig, monkeypatch, "gate")
+    assert (code, verdict["verdict"], verdict["reason"]["code"]) == (4, "skipped", "no_pilot")
+    assert rig.sessions == []
+
+
+def test_a_rig_that_scatters_too_much_gets_no_pilot(
+    rig_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = Rig(1.0, 0.08, random.Random(4))
+    code, verdict = gate(rig, monkeypatch, "pilot", "--pilot")
+    assert (code, verdict["reason"]["code"], verdict["pilot"]["blocks"]) == (4, "pilot_too_wide", 24)
+    code, verdict = gate(rig, monkeypatch, "gate")
+    assert (code, verdict["reason"]["code"]) == (4, "pilot_too_wide")
+
+
+def test_a_reference_workload_that_scatters_more_than_in_the_pilot_skips(
+    rig_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = piloted(monkeypatch, 0.01, 5)
+    rig.reference_sd = 0.05
+    code, verdict = gate(rig, monkeypatch, "gate")
+    assert (code, verdict["verdict"], verdict["reason"]["code"]) == (4, "skipped", "rig_noisy")
+
+
+def test_a_gate_longer_than_allowed_is_refused_before_anything_runs(
+    rig_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = piloted(monkeypatch, 0.02, 6)
+    monkeypatch.setattr(campaign_process, "run", rig.run)
+    before = list(rig.sessions)
+    words = ["gate", "--base", "MODE=old", "--head", "MODE=new", "--workload", "workload.yaml"]
+    words += ["--testbed", "rig.yaml", "--out", "gate"]
+    for limit in (["--max-blocks", "5"], ["--max-time", "20"]):
+        assert run_command([*words, *limit]) == 2
+    assert rig.sessions == before
+
+
+@pytest.mark.parametrize(
+    "trials", [pytest.param(2, id="few"), pytest.param(50, id="many", marks=pytest.mark.slow)]
+)
+def test_verdicts_are_those_of_a_second_computation_from_raw_files(
+    rig_folder: Path, monkeypatch: pytest.MonkeyPatch, trials: int
+) -> None:
+    for trial in range(trials):
+        folder = rig_folder / str(trial)
+        folder.mkdir()
+        for name in ("workload.yaml", "rig.yaml"):
+            (folder / name).write_text((rig_folder / name).read_text())
+        monkeypatch.chdir(folder)
+        rig = piloted(monkeypatch, 0.01, 100 + trial)
+        rig.sd = (0.01, 0.014)[trial % 2]
+        rig.effect = (1.0, 1.03, 1.02, 1.06)[trial % 4]
+        _, verdict = gate(rig, monkeypatch, "gate")
+        require_the_same_anew(Path("gate"), verdict)
+
+
+# --- the second computation -----------------------------------------------------------------------
+
+
+def require_the_same_anew(folder: Path, verdict: dict[str, Any]) -> None:
+    """Every session's looks, ratios and verdict out of plan.csv, run.json, meter and interval tables."""
+    for session in verdict["sessions"]:
+        campaign = folder / session["campaign"]
+        document = json.loads((campaign / "campaign.json").read_text())
+        asked = document["workload"]["gate"]
+        ratios = list(block_ratios(campaign))
+        found = boundaries.decide(ratios, asked["looks"], 1.03, 1.01)
+        assert [look["verdict"] for look in session["looks"]] == [look.verdict for look in found]
+        for told, own in zip(session["looks"], found, strict=True):
+            assert told["critical_value"] == pytest.approx(own.critical_value, abs=1e-3)
+            assert told["ratio"] == pytest.approx(own.ratio, rel=1e-6)
+            assert told["ratio_low"] == pytest.approx(own.low, rel=1e-4)
+            assert told["ratio_high"] == pytest.approx(own.high, rel=1e-4)
+        assert session["verdict"] == found[-1].verdict
+    wanted = [session["verdict"] for session in verdict["sessions"]]
+    regression = wanted == ["fail", "fail"]
+    assert (verdict["verdict"] == "fail") == regression
+    assert (verdict["verdict"] == "pass") == (wanted == ["pass"])
+
+
+def block_ratios(campaign: Path) -> Iterator[float]:
+    """E_A of the head over that of the base of each block that ran, as definitions have it."""
+    with (campaign / "plan.csv").open() as opened:
+        plan = list(csv.DictReader(opened))
+    with (campaign / "meters" / "m.csv").open() as opened:
+        readings = [(float(row["t_s"]), float(row["power_w"])) for row in csv.DictReader(opened)]
+    for block in sorted({int(row["block"]) for row in plan}):
+        runs = {row["arm"]: campaign / "runs" / row["run_id"] for row in plan if int(row["block"]) == block}
+        if all((folder / "run.json").exists() for folder in runs.values()):
+            yield energy(runs["head"], readings) / energy(runs["base"], readings)
+
+
+def energy(run: Path, readings: list[tuple[float, float]]) -> float:
+    """E_A = (P_A - P_I) / T_A of a run, from readings that lie wholly in its windows."""
+    windows = json.loads((run / "run.json").read_text())["windows"]
+
+    def mean_w(name: str) -> float:
+        # A reading covers the update before it was taken, and is told one update later.
+        span = (windows[name]["t_start_s"], windows[name]["t_end_s"])
+        inside = [w for t, w in readings if span[0] + 0.1 - 1e-6 <= t - 0.1 <= span[1] + 1e-6]
+        return math.fsum(inside) / len(inside)
+
+    with (run / "intervals.csv").open() as opened:
+        rows = list(csv.DictReader(opened))
+    start, end = windows["measure"]["t_start_s"], windows["measure"]["t_end_s"]
+    work = math.fsum(
+        float(row["work"])
+        for row in rows
+        if start - 1e-6 <= float(row["t_start_s"]) and float(row["t_end_s"]) <= end + 1e-6
+    )
+    idle_w = (mean_w("idle_before") + mean_w("idle_after")) / 2
+    return (mean_w("measure") - idle_w) / (work / (end - start))
