@@ -83,7 +83,7 @@ pilot_words <- function(campaign, found, gate) {
   model_sentence(
     campaign, campaign$meters$meter_id[1], names[1], " took ",
     side_words(percent[1], percent[2], percent[3], paste0(" ", of, " than ", names[2])), ", over ", found$n,
-    " blocks; half of the interval is ", short((percent[3] - percent[2]) / 2), " %, and at most ",
+    " blocks; half of the interval is ", short(as_percent(found$high - found$mean)), " %, and at most ",
     number_text(gate$margin_percent / 2), " % is asked."
   )
 }
