@@ -13,14 +13,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any
 
 from netjoule.core.errors import HostLacks
 from netjoule.gate.history import store
 
 MAX_P = 1e-5
-LEAST_AFTER = 3
-"""Runs that a change needs after it: one that stands out is none."""
+LEAST_RUNS = 3
+"""Runs that lie between changes at least; fewer stand out, and are looked past."""
 LATEST = 100
 """Runs that are looked at."""
 _WINDOW = 50
@@ -104,13 +105,14 @@ def changes_in(values: Sequence[float], margin_percent: float) -> list[Change]:
         HostLacks: without apache-otava.
     """
     require()
-    first = max(0, len(values) - LATEST)
-    latest = tuple(map(float, values[first:]))
-    return [
-        Change(first + place, percent)
-        for place, percent in _found(latest, margin_percent)
-        if place <= len(latest) - LEAST_AFTER
-    ]
+    runs = list(range(max(0, len(values) - LATEST), len(values)))
+    while True:
+        found = _found(tuple(float(values[run]) for run in runs), margin_percent)
+        ends = [0, *(place for place, _ in found), len(runs)]
+        short = [range(*part) for part in pairwise(ends) if part[1] - part[0] < LEAST_RUNS]
+        if not found or not short:
+            return [Change(runs[place], percent) for place, percent in found]
+        runs = [run for place, run in enumerate(runs) if not any(place in part for part in short)]
 
 
 @lru_cache(2 * LATEST)
