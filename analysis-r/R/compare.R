@@ -89,9 +89,9 @@ across_campaigns <- function(campaigns, arm, reference, rule) {
     if (!is.null(name)) assert_arms(campaign, name)
     side_rows(campaign, name, same_rig)
   }, campaigns, chosen)
-  keys <- common_cells(campaigns, sides, !is.null(arm) || !is.null(reference))
+  keys <- common_cells(campaigns, sides)
   grids <- lapply(seq_along(sides), function(i) {
-    rows <- merge(sides[[i]], keys, by = setdiff(names(keys), "cell"))
+    rows <- merge(sides[[i]], keys, by = setdiff(names(keys), "cell"))[!is.na(value)]
     rows[, place := as.character(cell)]
     complete_grid(tapply(rows$value, list(rows$block, rows$place), mean))
   })
@@ -105,34 +105,39 @@ across_campaigns <- function(campaigns, arm, reference, rule) {
   )
 }
 
-# Logarithm of what each run took; with one reference workload that of its ratio to it, inside the mini-block.
+# Logarithm of what each run took, NA in a cell with a run that has none; with one reference workload that of its ratio
+# to it, inside the mini-block.
 side_rows <- function(campaign, arm, same_rig) {
   rows <- merge(gate_rows(campaign), gate_cells(campaign), by = "place", suffixes = c("_run", ""))
   rig <- pick_text(campaign$meta, "workload", "gate", "rig_arm")
-  own <- rows[!rows$arm %in% rig & (below_resolution | hollow | is.na(ea) | ea <= 0) == FALSE]
-  own[, value := log(ea)]
+  chosen <- !rows$arm %in% rig & (is.null(arm) | rows$arm == c(arm, "")[1])
+  own <- rows[chosen]
+  own[, compared := !any(below_resolution | hollow | is.na(ea) | ea <= 0), by = list(arm, place)]
+  own[, value := NA_real_]
+  own[compared == TRUE, value := log(ea)]
   if (same_rig) {
     theirs <- rows[rows$arm == rig & ea > 0, list(mini_block, attempt, rig_value = log(ea))]
     own <- merge(own, theirs, by = c("mini_block", "attempt"))
     own[, value := value - rig_value]
   }
-  chosen <- is.null(arm) | own$arm == c(arm, "")[1]
-  own[chosen]
+  # One arm of each is compared whatever they are called.
+  if (!is.null(arm)) own[, arm := NA_character_]
+  own
 }
 
-# Cells that both have; arms are cells too unless one was named. Numbered in the order of the second's workload.
-common_cells <- function(campaigns, sides, one_arm) {
+# Cells that both have, with the arm where none was named, numbered.
+common_cells <- function(campaigns, sides) {
   of <- lapply(campaigns, gate_factors)
   factors <- intersect(of[[1]], of[[2]])
   varied <- setdiff(union(of[[1]], of[[2]]), factors)
   if (length(varied) > 0L) {
     abort_invalid_data("Only one of both campaigns has the factor ", varied[1], ": they have no cell in common.")
   }
-  columns <- c(if (!one_arm) "arm", factors)
+  columns <- c("arm", factors)
   distinct <- lapply(sides, function(rows) unique(rows[, columns, with = FALSE]))
-  keys <- if (length(columns) > 0L) merge(distinct[[2]], distinct[[1]], by = columns) else data.table(cell = 1L)
-  if (nrow(keys) == 0L || any(vapply(sides, nrow, 0L) == 0L)) {
-    abort_invalid_data("The campaigns have no cell in common that has an energy per work in both.")
+  keys <- merge(distinct[[2]], distinct[[1]], by = columns)
+  if (nrow(keys) == 0L) {
+    abort_invalid_data("The campaigns have no cell in common.")
   }
   keys[, cell := .I][]
 }
@@ -189,7 +194,7 @@ welch_cells <- function(keys, grids, common) {
         method = if (known) "ratio" else "left_out", blocks = min(vapply(grids, nrow, 0L))
       ), interval_fields(one), list(
         p_holm = adjusted[i], verdict = cell_verdict(known, adjusted[i], one$mean),
-        reason = if (known) "" else "not in enough blocks of both campaigns"
+        reason = if (known) "" else "of one campaign too few blocks, or a run without a ratio"
       )
     )
   })

@@ -255,6 +255,19 @@ test_that("campaigns taken apart in time are compared by Welch's t and are never
   expect_equal(log(c(risen$ratio_low, risen$ratio_high)), as.numeric(reference$conf.int))
   expect_identical(risen$cells$verdict, c("more", "more"))
   expect_equal(risen$cells$p_holm, rep(2 * reference$p.value, 2))
+  some <- run_main(c(made(0), unresolved(made(0.05), 0.01, "9"), "--compare", "--arm", "head"))$events[[1]]
+  expect_identical(some$cells$method, c("ratio", "left_out"))
+  expect_equal(some$ratio, exp(0.05))
+  none <- run_main(c(made(0), unresolved(made(0.05), 0.01), "--compare"))$events[[1]]
+  expect_identical(none$reason$code, "too_few_blocks")
+  expect_match(none$words, "cannot be compared")
+  one <- lapply(c(a = 0, b = 0.05), function(level) {
+    done_campaign("command", "build", c(base = 1, head = 1), blocks = 4, power = function(row) {
+      exp(level * (row$arm == "head") + d[row$block])
+    })
+  })
+  apart <- run_main(c(one$a, one$b, "--compare", "--reference", "base", "--arm", "head"))$events[[1]]
+  expect_equal(apart$ratio, exp(0.05))
 })
 
 test_that("campaigns that ran one reference workload are held to it, and may FAIL", {
