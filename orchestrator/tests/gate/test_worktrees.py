@@ -122,6 +122,7 @@ def test_a_pilot_builds_one_ref_twice_and_says_that_the_programs_are_the_same(ga
     ) as arms:
         assert arms[0].build != arms[1].build
         assert sources.same_programs(arms)
+    assert gate.said[-1].startswith("base and head are the same program")
 
 
 def test_what_is_not_committed_takes_no_part_and_is_said(gate: Gate, repository: Path) -> None:

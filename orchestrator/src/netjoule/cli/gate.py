@@ -171,7 +171,7 @@ def _prepared(
         document,
         armed,
         names,
-        [one.as_json() for one in arms],
+        sources.as_verdict(arms, names),
         rule,
         on,
         where,

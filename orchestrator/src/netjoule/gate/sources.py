@@ -161,6 +161,14 @@ def with_arms(document: Mapping[str, Any], arms: Sequence[Arm]) -> tuple[dict[st
     return changed, Names(named[HEAD], named[BASE], named.get(ANCHOR), reference)
 
 
+def as_verdict(arms: Sequence[Arm], names: Names) -> list[dict[str, Any]]:
+    """All arms as verdict.json has them, that of the reference workload among them."""
+    found = list(arms)
+    if names.reference is not None and names.reference not in {one.name for one in arms}:
+        found.append(Arm(REFERENCE, names.reference, INSTALLED, "the workload as it is"))
+    return [one.as_json() for one in found]
+
+
 def _with_settings(document: Mapping[str, Any], arms: Sequence[Arm]) -> tuple[dict[str, Any], str]:
     (factor,) = {one.setting[0] for one in arms if one.setting}
     own = document["factors"].get(factor, [])[:1]

@@ -58,7 +58,7 @@ def ready(
         HostLacks: without git.
     """
     if all(one.kind == sources.SETTING for one in asked):
-        yield sources.arms_of_settings(asked)
+        yield _looked_at(sources.arms_of_settings(asked), say)
         return
     refs = [one for one in asked if one.kind == sources.GIT]
     with exit_on_signals(), ExitStack() as trees:
@@ -74,7 +74,14 @@ def ready(
                 say(f"building {one.role}: {one.text} ({commits[one.role][:12]}), log {log}")
                 run_build(str(build), where[one.role], log, one)
             places = {role: (place, commits[role]) for role, place in where.items()}
-        yield tuple(_arm(one, document, *places.get(one.role, (None, None))) for one in asked)
+        arms = tuple(_arm(one, document, *places.get(one.role, (None, None))) for one in asked)
+        yield _looked_at(arms, say)
+
+
+def _looked_at(arms: tuple[Arm, ...], say: Callable[[str], None]) -> tuple[Arm, ...]:
+    if sources.same_programs(arms):
+        say("base and head are the same program: what differs is the rig's doing (an A/A gate)")
+    return arms
 
 
 def repository_of(folder: Path) -> Path:
