@@ -255,13 +255,13 @@ def _conclude(
     from netjoule.gate.history import store
     from netjoule.gate.outputs import terminal
 
-    store.record(found, folder, history)
     for problem in outputs.write(found, {name: path for name, path in files.items() if path is not None}):
         output.error(f"netjoule: {problem}")
-    if annotate and not output.json_lines:
-        output.say(outputs.text(found, "annotations").rstrip("\n"))
+    for line in outputs.text(found, "annotations").splitlines() if annotate else ():
+        output.say(line)
     output.event({"event": "verdict", **found})
     terminal.tell(found, output)
+    store.record(found, folder, history)
     if found["verdict"] != "pass":
         _say_false_alarms(found, history, output)
 

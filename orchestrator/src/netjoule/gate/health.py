@@ -21,7 +21,7 @@ _CLASSES: Mapping[str, str] = {
     "rig_busy": "lock",
     "build_failed": "building",
     "session_failed": "session",
-    **dict.fromkeys(("no_pilot", "pilot_too_wide", "pilot_biased"), "pilot"),
+    **dict.fromkeys(("no_pilot", "unlike_pilot", "pilot_too_wide", "pilot_biased"), "pilot"),
     **dict.fromkeys(("not_confirmed", "blocks_used_up", "no_cell_left"), "statistics"),
 }
 """Classes of a gate's own reasons; those of runs have theirs in `rig_limits`."""

@@ -25,6 +25,19 @@ def test_a_regression_has_its_sessions_and_cells(capsys):
     assert sum("payload_bytes=" in line for line in said) == len(made.cells())
 
 
+def test_what_all_cells_have_in_common_is_not_told_in_each(capsys):
+    found = [made.cell(cell={"size": size, "way": "up"}) for size in (64, 1440)]
+    names = [row[0] for row in terminal.cell_table(found, "").rows]
+    assert names == ["size=64", "size=1440"]
+    assert [row[0] for row in terminal.cell_table(found[:1], "").rows] == ["all"]
+
+
+def test_the_blocks_of_a_pilot_are_those_of_its_cells():
+    bad = made.pilot()
+    bad["sessions"][0]["looks"] = []
+    assert [terminal.findings.blocks(one) for one in bad["sessions"]] == [8]
+
+
 def test_a_skipped_gate_has_no_table(capsys):
     terminal.tell(made.verdict("skipped"), Output())
     assert capsys.readouterr().out == "skipped: one sentence\n"

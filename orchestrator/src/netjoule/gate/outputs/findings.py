@@ -40,14 +40,21 @@ def worst_first(found: Iterable[Cell]) -> list[Cell]:
 
 
 def blocks(session: Mapping[str, Any]) -> int:
-    """Blocks that count in the last look of a session."""
-    return int(session["looks"][-1]["blocks"]) if session["looks"] else 0
+    """Blocks that count in the last look of a session; a pilot's has none."""
+    counted = [look["blocks"] for look in session["looks"][-1:]] or [c["blocks"] for c in session["cells"]]
+    return max(counted, default=0)
 
 
-def cell_name(cell: Mapping[str, Any]) -> str:
-    """The value of each factor, as ``payload_bytes=64, offered_rate_mbps=30``."""
-    values = [f"{name}={_value(value)}" for name, value in cell["cell"].items()]
+def cell_name(cell: Mapping[str, Any], without: Mapping[str, Any] | None = None) -> str:
+    """The value of each factor but some, such as ``size=64, rate=30``."""
+    values = [f"{n}={_value(value)}" for n, value in cell["cell"].items() if n not in (without or {})]
     return escaped(", ".join(values)) or "all"
+
+
+def in_common(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Factors that all cells have the same value of: people need not read them in each row."""
+    first = found[0]["cell"] if found else {}
+    return {n: value for n, value in first.items() if all(cell["cell"].get(n) == value for cell in found)}
 
 
 def _value(value: object) -> str:

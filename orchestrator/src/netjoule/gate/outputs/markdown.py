@@ -29,6 +29,8 @@ def text(verdict: Verdict) -> str:
     if findings.is_quiet(verdict):
         return words + "\n"
     head = "\n".join([words, "", *_about(verdict), ""])
+    if not verdict["sessions"]:
+        return head
     return "\n".join([head, *_figure(verdict, MOST_BYTES - len(head.encode()))]) + "\n"
 
 
@@ -65,6 +67,7 @@ def _session(session: Mapping[str, Any]) -> str:
 def _figure(verdict: Verdict, room: int) -> Iterator[str]:
     """Decision, anchor and as many cells as there is room for (bytes), each with its interval."""
     cells = findings.worst_first(findings.cells(verdict))
+    common = findings.in_common(cells)
     margin = verdict["margin_percent"] / 100
     end = scale([verdict, *(cell for cell in cells if cell["method"] == "ratio")], margin)
     drawn = f"-{100 * end:g} % · 0 · +{100 * end:g} %"
@@ -76,7 +79,7 @@ def _figure(verdict: Verdict, room: int) -> Iterator[str]:
     if verdict["anchor"]:
         yield _ratio_row("**against the anchor**", verdict["anchor"], bar(verdict["anchor"], margin, end), "")
     for number, cell in enumerate(cells):
-        row = _cell_row(cell, bar(cell, margin, end))
+        row = _cell_row(findings.cell_name(cell, common), cell, bar(cell, margin, end))
         room -= len(row.encode()) + 1
         if room < 0:
             yield from ["", _rest(cells[number:])]
@@ -94,11 +97,11 @@ def _ratio_row(name: str, part: Mapping[str, Any], drawn: str, blocks: str) -> s
     return f"| {name} | `{drawn}` | {figures} | {blocks} | {part['verdict']} |"
 
 
-def _cell_row(cell: Cell, drawn: str) -> str:
+def _cell_row(name: str, cell: Cell, drawn: str) -> str:
     verdict = cell["verdict"].replace("_", " ")
     words = f"{verdict}: {_prose(cell['reason'])}" if cell["reason"] else verdict
     figures = f"{findings.change(cell)} | {findings.interval(cell)} | {cell['blocks']}"
-    return f"| {_code(findings.cell_name(cell))} | `{drawn}` | {figures} | {words} |"
+    return f"| {_code(name)} | `{drawn}` | {figures} | {words} |"
 
 
 def _rest(cells: list[Cell]) -> str:

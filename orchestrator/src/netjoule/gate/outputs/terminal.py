@@ -60,6 +60,7 @@ def cell_table(found: Sequence[Cell], title: str) -> Table:
         found: cells as gate_verdict.schema.json has them.
         title: of the table.
     """
+    common = findings.in_common(found)
     return Table(
         [
             Column("cell", right=False, key=True),
@@ -71,7 +72,7 @@ def cell_table(found: Sequence[Cell], title: str) -> Table:
         ],
         [
             [
-                findings.cell_name(cell),
+                findings.cell_name(cell, common),
                 findings.change(cell),
                 findings.interval(cell),
                 "" if cell["p_holm"] is None else f"{cell['p_holm']:.2g}",
@@ -90,6 +91,7 @@ def ranking(verdict: Verdict) -> Table | None:
     found = verdict["pilot"]["ranking"]
     if not found:
         return None
+    common = findings.in_common(found)
     return Table(
         [
             Column("cell", right=False, key=True),
@@ -99,7 +101,7 @@ def ranking(verdict: Verdict) -> Table | None:
         ],
         [
             [
-                findings.cell_name(cell),
+                findings.cell_name(cell, common),
                 "" if cell["log_ratio_sd"] is None else f"{100 * cell['log_ratio_sd']:.1f} %",
                 "over 1000" if cell["blocks_needed"] is None else str(cell["blocks_needed"]),
                 "" if cell["seconds_needed"] is None else f"{cell['seconds_needed'] / 60:.0f} min",
