@@ -104,6 +104,25 @@ read_arrival <- function(campaign_dir, run_id, kind, run, flows, contracts) {
   found
 }
 
+#' What arrived in the measure windows that `runs` says, from the raw files
+#'
+#' @return list spans (list arrived_start_s, arrived_end_s, arrived_work: a value for each run), arrivals (as of a
+#'   campaign).
+#' @noRd
+arrived_until <- function(campaign, runs) {
+  read <- lapply(seq_len(nrow(runs)), function(i) {
+    id <- runs$run_id[i]
+    run <- read_run_json(campaign$dir, id, "run.json")$doc
+    run$windows$measure <- list(t_start_s = runs$measure_start_s[i], t_end_s = runs$measure_end_s[i])
+    read_arrival(campaign$dir, id, runs$kind[i], run, list(), campaign$contracts)
+  })
+  by_flow <- unlist(lapply(read, `[[`, "by_flow"), recursive = FALSE)
+  list(
+    spans = rbindlist(lapply(read, `[[`, "span")),
+    arrivals = if (length(by_flow) > 0L) rbindlist(by_flow) else campaign$arrivals[0]
+  )
+}
+
 # A table that was cut off between two rows looks whole: only the receivers' own counts tell that rows are gone.
 lost_intervals <- function(intervals, flows) {
   found <- lapply(seq_along(flows), function(number) {

@@ -8,6 +8,7 @@ flow_cell <- c("transport", "direction", "payload_bytes", "offered_rate_mbps", p
 # Reading, and what holds whatever is compared; with transports as arms the tables, figures and words of flows.
 register_load("flow",
   read = function(...) read_flows(...), read_nothing = function() read_no_flows(),
+  arrived_until = function(campaign, runs) arrived_until(campaign, runs),
   join_runs = function(runs) with_pacing(runs),
   run_columns = c(
     "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "congestion_control", "loss_ratio",

@@ -104,7 +104,7 @@ objective_words <- function(campaign, objective) {
       unit = if (of_messages) "us/message" else paste0("s", per),
       name = paste("CPU time per", if (of_messages) "message" else "unit of work")
     ),
-    p99_delay = list(unit = "ms", name = "99th percentile of delay")
+    p99_delay = list(unit = "ms", name = "delay (99th percentile)")
   )
 }
 

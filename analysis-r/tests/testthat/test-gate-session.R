@@ -199,6 +199,7 @@ test_that("a pilot has its interval, the plan, and cells by what they need", {
   expect_equal(found$log_ratio_sd, 2 * sd(d))
   expect_equal(found$half_width_percent, 100 * expm1(qt(0.975, 11) * 2 * sd(d) / sqrt(12)))
   expect_identical(found$ranking$cell$LEVEL, c("9", "1"))
+  expect_true(all(is.na(found$ranking$measure_s)))
   expect_equal(found$ranking$log_ratio_sd, c(1, 3) * sd(d))
   expect_identical(found$ranking$blocks_needed[1], gate_blocks_max(sd(d), 12, 3, 1))
   # Three runs of six seconds, up to the end of the tail.
@@ -209,6 +210,83 @@ test_that("a pilot has its interval, the plan, and cells by what they need", {
   pilot <- gate_pilot(read_campaign(dir))
   expect_identical(schema_defects(pilot[fields], schema), character())
   expect_true(all(c("blocks_max", "looks", "verdict", "ratio", "cells", "values") %in% names(pilot)))
+})
+
+# Two pacings of flows, as two builds of one source, whose power above idle in each quarter of the measure window is
+# times exp(`noise`) by block, in a log of its own.
+flow_pilot <- function(noise, quarters, ...) {
+  dir <- rearmed("pacing",
+    transports = "udp", payload_bytes = 64, offered_rate_mbps = 10, pacings = c("absolute", "spin"),
+    blocks = length(noise), meters = list(synthetic_meter(power = function(transport, payload_bytes, rate_mbps) 1))
+  )
+  edit_json(file.path(dir, "campaign.json"), function(doc) {
+    doc$workload$gate <- gate_section(length(noise), arm = "spin", reference = "absolute", ...)
+    doc
+  })
+  runs <- merge(data.table::fread(file.path(dir, "plan.csv")), data.table::rbindlist(lapply(
+    Sys.glob(file.path(dir, "runs", "*", "run.json")),
+    function(path) {
+      doc <- jsonlite::fromJSON(path)
+      list(run_id = doc$run_id, at = doc$windows$measure$t_start_s, to = doc$windows$measure$t_end_s)
+    }
+  )), by = "run_id")[arm == "spin"]
+  edit_csv(file.path(dir, "meters", "client-wt210.csv"), function(log) {
+    # A reading is logged 0.1 s after the 0.1 s that it stands for.
+    middle <- as.numeric(log$t_s) - 0.15
+    for (i in seq_len(nrow(runs))) {
+      inside <- which(middle > runs$at[i] & middle < runs$to[i])
+      quarter <- ceiling((middle[inside] - runs$at[i]) / (runs$to[i] - runs$at[i]) * 4)
+      log$power_w[inside] <- 8 + exp(noise[runs$block[i]] * quarters[quarter])
+    }
+    log
+  })
+  dir
+}
+
+test_that("a pilot ranks windows by E_A of their readings alone, and by all the time of a block", {
+  noise <- with_seed(4, stats::rnorm(6, 0, 0.01))
+  # The result of each run is without scatter; the first half of its readings is not.
+  found <- gate_pilot(read_campaign(flow_pilot(noise, c(2, 2, 0, 0))))
+  expect_identical(vapply(found$ranking, `[[`, 0, "measure_s"), c(2, 1))
+  expect_equal(vapply(found$ranking, `[[`, 0, "log_ratio_sd"), c(0, sd(2 * noise)))
+  # Two runs of idle, warm-up, measure window and tail.
+  needed <- c(4, gate_blocks_max(sd(2 * noise), 6, 3, 1))
+  expect_equal(vapply(found$ranking, `[[`, 0, "blocks_needed"), needed)
+  expect_equal(vapply(found$ranking, `[[`, 0, "seconds_needed"), needed * 2 * c(5, 4))
+  schema <- contract("schemas", "gate_verdict.schema.json")$properties$pilot
+  expect_identical(schema_defects(found[names(schema$properties)], schema), character())
+  # A quarter of 2 s is five updates of the meter, and of another objective nothing is known of a part.
+  other <- gate_pilot(read_campaign(flow_pilot(noise, c(2, 2, 0, 0), objective = "cpu_time")))
+  expect_identical(vapply(other$ranking, `[[`, 0, "measure_s"), 2)
+})
+
+test_that("flows are decided by CPU time and by the slowest flow's delay", {
+  dir <- flow_pilot(rep(0, 4), rep(0, 4))
+  asked <- function(objective) {
+    edit_json(file.path(dir, "campaign.json"), function(doc) {
+      doc$workload$gate$objective <- objective
+      doc
+    })
+    run_main(c(dir, "--gate"))
+  }
+  expect_match(asked("p99_delay")$events[[1]]$message, "The load flow .* measures no p99 delay: choose another")
+  arms <- data.table::fread(file.path(dir, "plan.csv"))
+  for (i in seq_len(nrow(arms))) {
+    edit_json(file.path(dir, "runs", arms$run_id[i], "flow.json"), function(doc) {
+      doc$receiver$one_way_delay_ms <- list(p50 = 1, p99 = if (arms$arm[i] == "spin") 3 else 2.5)
+      doc
+    })
+  }
+  delay <- asked("p99_delay")
+  expect_identical(delay$code, 0L)
+  expect_equal(delay$events[[1]]$ratio, 3 / 2.5)
+  expect_identical(c(delay$events[[1]]$unit, delay$events[[1]]$decided), c("ms", "fail"))
+  cpu <- asked("cpu_time")$events[[1]]
+  expect_equal(cpu$values$spin, rep(2400, 4))
+  expect_equal(cpu$ratio, 24)
+  flow <- function(ms) list(receiver = list(one_way_delay_ms = list(p99 = ms)))
+  expect_identical(p99_delay_of(list(flow(2), flow(5))), 5)
+  expect_identical(p99_delay_of(list(flow(2), list())), NA_real_)
 })
 
 test_that("two arms of one campaign are compared by the gate's two numbers", {

@@ -62,8 +62,18 @@ def test_a_session_says_itself_why_it_decided_nothing() -> None:
             pilot(
                 2.5,
                 ranking=[
-                    {"cell": {"payload_bytes": 64}, "log_ratio_sd": 0.02, "blocks_needed": 11},
-                    {"cell": {"payload_bytes": 1440}, "log_ratio_sd": 0.09, "blocks_needed": None},
+                    {
+                        "cell": {"payload_bytes": 64},
+                        "measure_s": 2,
+                        "log_ratio_sd": 0.02,
+                        "blocks_needed": 11,
+                    },
+                    {
+                        "cell": {"payload_bytes": 1440},
+                        "measure_s": 2,
+                        "log_ratio_sd": 0.09,
+                        "blocks_needed": None,
+                    },
                 ],
             ),
             "inconclusive",
@@ -77,6 +87,18 @@ def test_a_pilot_says_whether_its_rig_can_decide(
     made = document(verdict.judged_pilot(numbers, 3.0), "pilot")
     assert (made["verdict"], (made["reason"] or {}).get("code")) == (wanted, reason)
     same_sentence(made["words"])
+
+
+def test_a_pilot_without_a_cell_says_which_comes_nearest() -> None:
+    reason = {"code": "no_cell_left", "detail": "each is below the meter's resolution; 64 B comes nearest"}
+    found = verdict.judged_pilot(pilot(None, reason=reason), 3.0)
+    assert found.reason is not None and found.reason.as_json() == reason
+
+
+def test_a_pilot_of_one_cell_advises_longer_windows() -> None:
+    ranking = [{"cell": {}, "measure_s": s, "log_ratio_sd": 0.05, "blocks_needed": 60} for s in (2, 1)]
+    found = verdict.judged_pilot(pilot(2.5, ranking=ranking), 3.0)
+    assert found.reason is not None and "longer windows" in found.reason.detail
 
 
 def test_a_session_keeps_what_the_contract_has_of_it() -> None:

@@ -62,7 +62,11 @@ def judged_pilot(found: Mapping[str, Any], margin_percent: float) -> Judged:
     """Whether a pilot shows that its rig can decide: narrow enough, and two builds of one source alike."""
     half = found["half_width_percent"]
     if half is None:
-        return Judged(INCONCLUSIVE, Reason("no_cell_left", "no cell of the workload can be compared"))
+        given = found.get("reason")
+        reason = (
+            _reason_of(found) if given else Reason("no_cell_left", "no cell of the workload can be compared")
+        )
+        return Judged(INCONCLUSIVE, reason)
     if half > margin_percent / 2:
         words = (
             f"its half-width is {half:.2g} % after {found['blocks']} blocks, and half of the margin is"
@@ -76,13 +80,15 @@ def judged_pilot(found: Mapping[str, Any], margin_percent: float) -> Judged:
 
 
 def _better_cell(found: Mapping[str, Any]) -> str:
-    """Names the cell of the pilot that needs the fewest blocks, where there is more than one."""
+    """Names the cell and window that would be decided soonest, where the pilot had several cells."""
     ranking = found.get("ranking", ())
-    if len(ranking) < 2:
+    best = ranking[0] if ranking else None
+    if best is None or best["log_ratio_sd"] is None or all(one["cell"] == best["cell"] for one in ranking):
         return "; longer windows (timing.measure_s) scatter less"
-    best = ranking[0]
     cell = ", ".join(f"{name} {value}" for name, value in best["cell"].items())
-    return f"; the cell that scatters least is {cell} ({100 * best['log_ratio_sd']:.2g} %)"
+    window = "" if best["measure_s"] is None else f" with windows of {best['measure_s']:g} s"
+    scatter = f"a block scatters by {100 * best['log_ratio_sd']:.2g} %"
+    return f"; {cell}{window} alone would be decided soonest ({scatter})"
 
 
 def session_of(role: str, campaign: str, decision: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,11 +43,15 @@ def test_a_skipped_gate_has_no_table(capsys):
     assert capsys.readouterr().out == "skipped: one sentence\n"
 
 
-def test_a_pilot_ranks_its_cells(capsys):
+def test_a_pilot_ranks_its_cells_and_windows(capsys):
     terminal.tell(made.pilot(), Output())
     said = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["payload_bytes=64", "2.1", "%", "11", "15", "min"] in said
-    assert ["payload_bytes=1440", "30.0", "%", "over", "1000"] in said
+    rows = [words for words in said if words and words[0].startswith("payload_bytes=")]
+    assert rows == [
+        ["payload_bytes=64", "10", "s", "2.1", "%", "11", "15", "min"],
+        ["payload_bytes=64", "2.5", "s", "5.5", "%", "71", "20", "min"],
+        ["payload_bytes=1440", "until", "done", "30.0", "%", "over", "1000"],
+    ]
 
 
 @pytest.mark.parametrize("kind", ["pass", "fail"])

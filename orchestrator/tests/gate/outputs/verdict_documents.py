@@ -123,11 +123,19 @@ def anchor(kind: str) -> dict[str, Any]:
     return {"verdict": kind, **ratios(kind), "words": f"against v1: {kind}"}
 
 
+def ranked(
+    cell: dict[str, Any], measure_s: float | None, sd: float, blocks: int | None, seconds: float | None
+) -> dict[str, Any]:
+    needed = {"blocks_needed": blocks, "seconds_needed": seconds}
+    return {"cell": cell, "measure_s": measure_s, "log_ratio_sd": sd, **needed}
+
+
 def pilot() -> dict[str, Any]:
     """Of a pilot that found its rig fit."""
     ranking = [
-        {"cell": {"payload_bytes": 64}, "log_ratio_sd": 0.021, "blocks_needed": 11, "seconds_needed": 900},
-        {"cell": {"payload_bytes": 1440}, "log_ratio_sd": 0.3, "blocks_needed": None, "seconds_needed": None},
+        ranked({"payload_bytes": 64}, 10, 0.021, 11, 900),
+        ranked({"payload_bytes": 64}, 2.5, 0.055, 71, 1200),
+        ranked({"payload_bytes": 1440}, None, 0.3, None, None),
     ]
     found = {"log_ratio_sd": 0.02, "half_width_percent": 1.2, "blocks": 12, "reference_log_sd": 0.01}
     return verdict(kind="pass", sessions=[session("pilot", "pass")], pilot={**found, "ranking": ranking}) | {

@@ -87,7 +87,7 @@ def cell_table(found: Sequence[Cell], title: str) -> Table:
 
 
 def ranking(verdict: Verdict) -> Table | None:
-    """Cells of a pilot by the blocks that each would need alone."""
+    """Cells and windows of a pilot by how soon a gate over each alone would be done."""
     found = verdict["pilot"]["ranking"]
     if not found:
         return None
@@ -95,6 +95,7 @@ def ranking(verdict: Verdict) -> Table | None:
     return Table(
         [
             Column("cell", right=False, key=True),
+            Column("window"),
             Column("sd of a block"),
             Column("blocks needed"),
             Column("time"),
@@ -102,11 +103,12 @@ def ranking(verdict: Verdict) -> Table | None:
         [
             [
                 findings.cell_name(cell, common),
+                "until done" if cell["measure_s"] is None else f"{cell['measure_s']:g} s",
                 "" if cell["log_ratio_sd"] is None else f"{100 * cell['log_ratio_sd']:.1f} %",
                 "over 1000" if cell["blocks_needed"] is None else str(cell["blocks_needed"]),
                 "" if cell["seconds_needed"] is None else f"{cell['seconds_needed'] / 60:.0f} min",
             ]
             for cell in found
         ],
-        title=f"Cells by how few blocks a gate at +{verdict['margin_percent']:g} % needs of each alone",
+        title=f"Cells and windows by how soon a gate at +{verdict['margin_percent']:g} % of each alone ends",
     )
