@@ -19,7 +19,7 @@ from simulated_rig import Rig
 
 from netjoule.cli import launch
 from netjoule.cli.app import run_command
-from netjoule.gate import campaign_process
+from netjoule.gate import campaign_process, rig_lock
 from netjoule.store.fingerprint import host_fingerprint
 
 WORKLOAD = {
@@ -40,6 +40,8 @@ def rig_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr(synthetic, "HOST", host_fingerprint())
+    seeds = iter(range(10_000))
+    monkeypatch.setattr(launch, "draw_seed", lambda: next(seeds))
     return tmp_path
 
 
@@ -118,6 +120,29 @@ def test_a_reference_workload_that_scatters_more_than_in_the_pilot_skips(
     rig.reference_sd = 0.05
     code, verdict = gate(rig, monkeypatch, "gate")
     assert (code, verdict["verdict"], verdict["reason"]["code"]) == (4, "skipped", "rig_noisy")
+
+
+def test_a_rig_in_use_is_a_verdict_too(
+    rig_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = piloted(monkeypatch, 0.01, 8)
+    with rig_lock.held(rig_lock.path_of("emulated"), "another", 0, print):
+        code, verdict = gate(rig, monkeypatch, "gate", "--wait", "0", "--junit", "out.xml")
+    assert (code, verdict["verdict"], verdict["reason"]["code"]) == (4, "skipped", "rig_busy")
+    assert "another" in verdict["words"]
+    assert Path("out.xml").exists()
+    assert len(rig.sessions) == 1  # the pilot's
+
+
+def test_other_ranges_than_the_pilots_decide_nothing(
+    rig_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = piloted(monkeypatch, 0.01, 7)
+    passport = synthetic.passport()
+    passport["range"] |= {"current_a": 2.0, "power_w": 30.0}
+    monkeypatch.setattr(synthetic, "passport", lambda: passport)
+    code, verdict = gate(rig, monkeypatch, "gate")
+    assert (code, verdict["verdict"], verdict["reason"]["code"]) == (4, "skipped", "unlike_pilot")
 
 
 def test_a_gate_longer_than_allowed_is_refused_before_anything_runs(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,11 +13,12 @@ import typer
 from netjoule.cli import typed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from netjoule.core.console import Output
     from netjoule.gate.gate_run import GateRun, Length
     from netjoule.gate.settings import Pilot, Rule
+    from netjoule.gate.sources import Source
     from netjoule.topology.topology import Topology
 
 Objective = Literal["energy", "throughput", "cpu_time", "p99_delay"]
@@ -87,7 +88,6 @@ def gate(
     """
     from netjoule.core.console import Output
     from netjoule.core.errors import UsageError
-    from netjoule.gate.gate_run import require_fit, require_short
     from netjoule.gate.settings import Rule
 
     if pilot == (head is not None):
@@ -101,15 +101,9 @@ def gate(
     rule = Rule(objective, margin, tolerance)
     files = {"junit": junit, "markdown": markdown, "openmetrics": openmetrics}
     files |= {"benchstat": benchstat, "bencher": bencher}
+    run = _begun(asked, rule, testbed, out, output)
     with ExitStack() as stack:
-        run = _prepared(stack, asked, rule, testbed, out, wait, output)
-        known = None if pilot else _pilot_of(run, history)
-        found = run.skipped(why) if not pilot and (why := require_fit(known, rule)) else None
-        if found is None:
-            length = run.length(known)
-            _say_length(length, pilot, output)
-            require_short(length, max_blocks, max_time)
-            found = run.piloted(length) if known is None else run.decided(known, length)
+        found = _decided(stack, run, asked, history, (max_blocks, max_time), wait, output)
     _conclude(found, run.folder, history, files, output, annotate=annotations)
     raise typer.Exit(0 if warn_only and found["verdict"] == "fail" else found["exit_code"])
 
@@ -126,23 +120,15 @@ class _Asked:
     pilot: bool
 
 
-def _prepared(
-    stack: ExitStack,
-    asked: _Asked,
-    rule: Rule,
-    testbed: Path | None,
-    out: Path | None,
-    wait_s: float,
-    output: Output,
-) -> GateRun:
-    """The rig is ours, and both arms are built, while the stack lasts."""
+def _begun(asked: _Asked, rule: Rule, testbed: Path | None, out: Path | None, output: Output) -> GateRun:
+    """The gate, its folder made, before it has arms."""
     from netjoule import loads
     from netjoule.cli import launch
     from netjoule.core import programs
     from netjoule.core.clock import SystemClock
     from netjoule.core.errors import file_errors
-    from netjoule.gate import sources, worktrees
     from netjoule.gate.gate_run import GateRun
+    from netjoule.gate.settings import Names
     from netjoule.store import folder_limits
     from netjoule.topology import topology
     from netjoule.workload import workload
@@ -151,34 +137,74 @@ def _prepared(
     where = testbed or programs.shipped(launch.DEFAULT_TOPOLOGY)
     on = topology.load(where)
     document = loads.read(workload.find(asked.workload, programs.shipped("workloads"))).document
+    _sources(asked, document)  # what names nothing leaves no folder
+    folder = out or launch.default_out("gate", clock.utc_now())
+    folder_limits.require_free(folder)
+    with file_errors("create", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    told = _events(output)
+    return GateRun(
+        folder, document, document, Names(), (), rule, on, where, launch.draw_seed, told, clock.utc_now
+    )
+
+
+def _sources(asked: _Asked, document: Mapping[str, Any]) -> Sequence[Source]:
+    """What the options name; of a pilot the base, twice."""
+    from netjoule.gate import sources
+
     named = sources.parse(
         asked.base, asked.head, asked.anchor, document["load"], with_build=asked.build is not None
     )
-    named = sources.pilot(named) if asked.pilot else named
-    folder = out or launch.default_out("gate", clock.utc_now())
-    folder_limits.require_free(folder)
-    stack.enter_context(_rig(on, folder, wait_s, output))
-    with file_errors("create", folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    return sources.pilot(named) if asked.pilot else named
+
+
+def _decided(
+    stack: ExitStack,
+    run: GateRun,
+    asked: _Asked,
+    history: str | None,
+    limits: tuple[int | None, float | None],
+    wait_s: float,
+    output: Output,
+) -> dict[str, Any]:
+    """The verdict; the rig is ours, and what was built for the arms is there, until the stack ends."""
+    from netjoule.core.errors import InvalidData
+    from netjoule.core.reason import Reason
+    from netjoule.gate.gate_run import require_fit, require_short
+
+    kind: Literal["gate", "pilot"] = "pilot" if asked.pilot else "gate"
+    known = None if asked.pilot else _pilot_of(run, history)
+    if not asked.pilot and (why := require_fit(known, run.rule)):
+        return run.skipped(kind, why)
+    try:
+        stack.enter_context(_rig(run.topology, run.folder, wait_s, output))
+        run = _armed(stack, run, asked, output)
+    except InvalidData as error:  # neither says anything about energy
+        if error.code not in ("rig_busy", "build_failed"):
+            raise
+        return run.skipped(kind, Reason(error.code, str(error)))
+    length = run.length(known)
+    _say_length(length, asked.pilot, output)
+    require_short(length, *limits)
+    return run.piloted(length) if known is None else run.decided(known, length)
+
+
+def _armed(stack: ExitStack, run: GateRun, asked: _Asked, output: Output) -> GateRun:
+    """The same with its arms, built."""
+    from netjoule.gate import sources, worktrees
+
     arms = stack.enter_context(
         worktrees.ready(
-            named, document, folder=folder, repository=Path(), build=asked.build, say=_teller(output)
+            _sources(asked, run.workload),
+            run.workload,
+            folder=run.folder,
+            repository=Path(),
+            build=asked.build,
+            say=_teller(output),
         )
     )
-    armed, names = sources.with_arms(document, arms)
-    return GateRun(
-        folder,
-        document,
-        armed,
-        names,
-        sources.as_verdict(arms, names),
-        rule,
-        on,
-        where,
-        launch.draw_seed,
-        _events(output),
-        clock.utc_now,
-    )
+    document, names = sources.with_arms(run.workload, arms)
+    return replace(run, document=document, names=names, arms=sources.as_verdict(arms, names))
 
 
 def _rig(on: Topology, folder: Path, wait_s: float, output: Output) -> AbstractContextManager[None]:
@@ -211,7 +237,8 @@ def _pilot_of(run: GateRun, history: str | None) -> Pilot | None:
     )
     if found is None or found.log_ratio_sd is None or found.half_width_percent is None:
         return None
-    return Pilot(found.blocks, found.log_ratio_sd, found.half_width_percent, found.reference_log_sd)
+    numbers = (found.log_ratio_sd, found.half_width_percent, found.reference_log_sd)
+    return Pilot(found.meters, found.blocks, *numbers)
 
 
 def _say_length(length: Length, pilot: bool, output: Output) -> None:
@@ -271,9 +298,7 @@ def _say_false_alarms(found: Mapping[str, Any], history: str | None, output: Out
     from netjoule.gate.history import store
 
     known = store.false_alarms(found["rig"], history)
-    text = (
-        f"false alarms of this rig: {known.fails} of {known.gates} gates of an unchanged program"
-        f" (95 % interval {100 * known.low:.2g} to {100 * known.high:.2g} %)"
-    )
-    output.say(text)
+    text = f"false alarms of this rig: {known.fails} of {known.gates} gates of an unchanged program"
+    interval = f" (95 % interval {100 * known.low:.2g} to {100 * known.high:.2g} %)"
+    output.say(text + (interval if known.gates else ""))
     output.event({"event": "false_alarms", **asdict(known)})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -27,6 +27,7 @@ from netjoule.gate.verdict import SKIPPED, Judged
 from netjoule.store.session import rfc3339
 from netjoule.topology.topology import Topology
 
+Kind = Literal["gate", "pilot"]
 VERDICT = "verdict.json"
 """The last file that a gate writes, when all sessions are on disk."""
 
@@ -101,7 +102,7 @@ class GateRun:
         """Run the gate; its verdict, on disk when this returns."""
         began = self.utc()
         sessions = Sessions(self.folder, lambda folder: self._run(folder, length.looks, pilot))
-        found = sessions.gate()
+        found = self._as_in_pilot(sessions.gate(), sessions.done, pilot)
         anchor = sessions.anchor if self.names.anchor else None
         return self._written(began, "gate", found, sessions.done, anchor=anchor)
 
@@ -114,9 +115,17 @@ class GateRun:
         pilot = {name: numbers[name] for name in names} if numbers else None
         return self._written(began, "pilot", found, sessions.done, pilot=pilot)
 
-    def skipped(self, reason: Reason) -> dict[str, Any]:
-        """The verdict of a gate that does not begin, on disk when this returns."""
-        return self._written(self.utc(), "gate", Judged(SKIPPED, reason), ())
+    def skipped(self, kind: Kind, reason: Reason) -> dict[str, Any]:
+        """The verdict of a gate, or a pilot, that does not begin, on disk when this returns."""
+        return self._written(self.utc(), kind, Judged(SKIPPED, reason), ())
+
+    def _as_in_pilot(self, found: Judged, sessions: Sequence[Mapping[str, Any]], pilot: Pilot) -> Judged:
+        """The same; skipped where the meters are not those, or in other ranges, that the pilot had."""
+        meters = self._rig(sessions)["fingerprint"]["meters"] if sessions else list(pilot.meters)
+        if meters == list(pilot.meters):
+            return found
+        words = f"the meters are {'; '.join(meters)}, and the pilot had {'; '.join(pilot.meters)}"
+        return Judged(SKIPPED, Reason("unlike_pilot", f"{words}: run --pilot again"))
 
     def _session(self, looks: Sequence[int], pilot: Pilot | None) -> dict[str, Any]:
         return settings.session_document(self.document, self.rule, self.names, looks, pilot)
@@ -132,7 +141,7 @@ class GateRun:
     def _written(
         self,
         began: datetime,
-        kind: str,
+        kind: Kind,
         found: Judged,
         sessions: Sequence[Mapping[str, Any]],
         **more: Mapping[str, Any] | None,

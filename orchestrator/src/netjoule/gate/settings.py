@@ -44,12 +44,14 @@ class Pilot:
     """What an earlier A/A pilot of this rig and workload found.
 
     Attributes:
+        meters: with their ranges, as in its fingerprint.
         blocks: that counted.
         log_ratio_sd: standard deviation over blocks of ln(second build / first build).
         half_width_percent: of the two-sided 95 % interval.
         reference_log_sd: standard deviation over blocks of ln(E of the reference workload); None without one.
     """
 
+    meters: tuple[str, ...]
     blocks: int
     log_ratio_sd: float
     half_width_percent: float

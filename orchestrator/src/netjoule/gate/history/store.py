@@ -36,6 +36,7 @@ class Pilot:
         verdict: as the gate's; its rig is fit where it is ``pass``.
         finished_utc: when.
         folder: its own.
+        meters: with their ranges, as in its fingerprint.
         blocks: that count.
         log_ratio_sd: standard deviation over blocks of ln(second build / first build).
         half_width_percent: half of the two-sided 95 % interval.
@@ -46,6 +47,7 @@ class Pilot:
     verdict: str
     finished_utc: str
     folder: Path
+    meters: tuple[str, ...]
     blocks: int
     log_ratio_sd: float | None
     half_width_percent: float | None
@@ -132,6 +134,7 @@ def pilot_of(
     return Pilot(
         **{name: row[name] for name in ("id", "verdict", "finished_utc")},
         folder=Path(row["folder"]),
+        meters=tuple(json.loads(row["meters"])),
         **found,
         reference_log_sd=row["pilot_reference_log_sd"],
     )
