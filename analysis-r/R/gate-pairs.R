@@ -96,7 +96,8 @@ objective_values <- function(campaign, rows, objective) {
 objective_words <- function(campaign, objective) {
   work <- work_unit(campaign)
   per <- if (work == "1") "" else paste0("/", plain_text(work, 20L))
-  of_messages <- campaign$load == "flow"
+  # A load that measures no CPU time of a run tells it per message.
+  of_messages <- !"cpu_s" %in% measure_names(campaign)
   switch(objective,
     energy = list(unit = paste0("J", per), name = tolower_first(per_work_words(campaign))),
     throughput = list(unit = paste0("s", per), name = "time for the same work"),

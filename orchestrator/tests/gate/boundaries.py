@@ -44,7 +44,8 @@ def critical_values(information: Sequence[float]) -> list[float]:
         tail = np.cumsum(density[::-1])[::-1] * (grid[1] - grid[0])
         at = np.interp(-to_spend, -tail, grid - (grid[1] - grid[0]) / 2)
         found.append(float(at) / math.sqrt(t))
-        density = np.where(grid < at, density, 0.0)
+        # Of the cell that the boundary cuts, its part below.
+        density = density * np.clip((at - grid) / (grid[1] - grid[0]) + 0.5, 0.0, 1.0)
     return found
 
 

@@ -19,7 +19,9 @@ from simulated_rig import Rig
 
 from netjoule.cli import launch
 from netjoule.cli.app import run_command
+from netjoule.core.errors import HostLacks
 from netjoule.gate import campaign_process, rig_lock
+from netjoule.gate.history import store
 from netjoule.store.fingerprint import host_fingerprint
 
 WORKLOAD = {
@@ -89,7 +91,7 @@ def test_a_regression_is_confirmed_and_written_in_every_format(
     assert all(Path(f"out.{name}").stat().st_size for name in files)
     said = capsys.readouterr().out
     assert "::error" in said
-    assert "false alarms of this rig: 0 of 0" in said
+    assert "rig tiny: no gate with the same base and head yet" in said
     require_the_same_anew(Path("gate"), verdict)
     assert run_command(["history", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -120,6 +122,24 @@ def test_a_reference_workload_that_scatters_more_than_in_the_pilot_skips(
     rig.reference_sd = 0.05
     code, verdict = gate(rig, monkeypatch, "gate")
     assert (code, verdict["verdict"], verdict["reason"]["code"]) == (4, "skipped", "rig_noisy")
+
+
+def test_a_verdict_that_the_history_cannot_take_is_told_all_the_same(
+    rig_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = piloted(monkeypatch, 0.01, 9)
+    monkeypatch.setattr(store, "record", refuse)
+    capsys.readouterr()
+    code, verdict = gate(rig, monkeypatch, "gate", "--junit", "out.xml")
+    assert (code, verdict["verdict"]) == (0, "pass")
+    said = capsys.readouterr()
+    assert "no regression" in said.out
+    assert "netjoule history --record gate" in said.err
+    assert Path("out.xml").exists()
+
+
+def refuse(*_: object) -> bool:
+    raise HostLacks("the history is full")
 
 
 def test_a_rig_in_use_is_a_verdict_too(

@@ -238,7 +238,7 @@ def _pilot_of(run: GateRun, history: str | None) -> Pilot | None:
     if found is None or found.log_ratio_sd is None or found.half_width_percent is None:
         return None
     numbers = (found.log_ratio_sd, found.half_width_percent, found.reference_log_sd)
-    return Pilot(found.meters, found.blocks, *numbers)
+    return Pilot(found.meters, found.blocks, *numbers, biased=found.reason_code == "pilot_biased")
 
 
 def _say_length(length: Length, pilot: bool, output: Output) -> None:
@@ -277,9 +277,9 @@ def _conclude(
     *,
     annotate: bool,
 ) -> None:
-    """Put the verdict into the history and into the files that were asked for, and say it."""
+    """Say the verdict, put it into the files that were asked for, and last into the history."""
+    from netjoule.core.errors import NetjouleError
     from netjoule.gate import outputs
-    from netjoule.gate.history import store
     from netjoule.gate.outputs import terminal
 
     for problem in outputs.write(found, {name: path for name, path in files.items() if path is not None}):
@@ -288,17 +288,21 @@ def _conclude(
         output.say(line)
     output.event({"event": "verdict", **found})
     terminal.tell(found, output)
+    try:
+        _remember(found, folder, history, output)
+    except NetjouleError as error:  # the verdict stands
+        output.error(f"netjoule: {error}; then 'netjoule history --record {folder}'")
+
+
+def _remember(found: Mapping[str, Any], folder: Path, history: str | None, output: Output) -> None:
+    """Put the verdict into the history; say what that knows of this rig, and where the trend moved."""
+    from netjoule.gate.history import store, trend
+
     store.record(found, folder, history)
     if found["verdict"] != "pass":
-        _say_false_alarms(found, history, output)
-
-
-def _say_false_alarms(found: Mapping[str, Any], history: str | None, output: Output) -> None:
-    """How often this rig called an unchanged program a regression: what a verdict of it is worth."""
-    from netjoule.gate.history import store
-
-    known = store.false_alarms(found["rig"], history)
-    text = f"false alarms of this rig: {known.fails} of {known.gates} gates of an unchanged program"
-    interval = f" (95 % interval {100 * known.low:.2g} to {100 * known.high:.2g} %)"
-    output.say(text + (interval if known.gates else ""))
-    output.event({"event": "false_alarms", **asdict(known)})
+        known = store.false_alarms(found["rig"], history)
+        output.say(f"rig {found['rig']}: {known}")
+        output.event({"event": "false_alarms", **asdict(known)})
+    if trend.is_there():
+        for words in trend.warnings_of(found["id"], history):
+            output.error(f"trend: {words}")

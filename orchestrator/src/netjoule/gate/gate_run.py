@@ -147,6 +147,7 @@ class GateRun:
         **more: Mapping[str, Any] | None,
     ) -> dict[str, Any]:
         about = self._about(kind, began) | self._rig(sessions)
+        about["unit"] = (found.decision or {}).get("unit", about["unit"])
         document = verdict.document(about, found, sessions, **more)
         contracts.validate("gate_verdict", document)
         files.write_json(self.folder / VERDICT, document)
@@ -154,7 +155,8 @@ class GateRun:
 
     def _about(self, kind: str, began: datetime) -> dict[str, Any]:
         work = contracts.loads()[self.workload["load"]]["work"]["unit"]
-        units = {"energy": f"J/{work}", "cpu_time": "s", "p99_delay": "ms"}
+        per = "" if work == "1" else f"/{work}"
+        units = {"energy": f"J{per}", "cpu_time": f"s{per}", "p99_delay": "ms"}
         rule = self.rule
         return {
             "kind": kind,
@@ -164,7 +166,7 @@ class GateRun:
             "workload": self.workload["name"],
             "workload_version": settings.workload_version(self.workload),
             "objective": rule.objective,
-            "unit": units.get(rule.objective, f"s/{work}"),
+            "unit": units.get(rule.objective, f"s{per}"),
             "margin_percent": rule.margin_percent,
             "tolerance_percent": rule.tolerance_percent,
             "arms": [dict(arm) for arm in self.arms],
@@ -186,6 +188,9 @@ def require_fit(pilot: Pilot | None, rule: Rule) -> Reason | None:
     if pilot.half_width_percent > rule.margin_percent / 2:
         words = f"the pilot's half-width is {pilot.half_width_percent:.2g} %, over half of the margin"
         return Reason("pilot_too_wide", f"{words}: lengthen the windows, or run --pilot again")
+    if pilot.biased:
+        words = "two builds of one source differed in the pilot"
+        return Reason("pilot_biased", f"{words}: find out why, then run --pilot again")
     return None
 
 

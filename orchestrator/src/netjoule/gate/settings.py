@@ -49,6 +49,7 @@ class Pilot:
         log_ratio_sd: standard deviation over blocks of ln(second build / first build).
         half_width_percent: of the two-sided 95 % interval.
         reference_log_sd: standard deviation over blocks of ln(E of the reference workload); None without one.
+        biased: whether its two builds of one source differed.
     """
 
     meters: tuple[str, ...]
@@ -56,6 +57,7 @@ class Pilot:
     log_ratio_sd: float
     half_width_percent: float
     reference_log_sd: float | None = None
+    biased: bool = False
 
 
 def workload_version(document: Mapping[str, Any]) -> str:

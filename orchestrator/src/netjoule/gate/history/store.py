@@ -34,6 +34,7 @@ class Pilot:
     Attributes:
         id: of its verdict.
         verdict: as the gate's; its rig is fit where it is ``pass``.
+        reason_code: why it is not.
         finished_utc: when.
         folder: its own.
         meters: with their ranges, as in its fingerprint.
@@ -45,6 +46,7 @@ class Pilot:
 
     id: str
     verdict: str
+    reason_code: str | None
     finished_utc: str
     folder: Path
     meters: tuple[str, ...]
@@ -132,7 +134,7 @@ def pilot_of(
         return None
     found = {name: row[f"pilot_{name}"] for name in ("blocks", "log_ratio_sd", "half_width_percent")}
     return Pilot(
-        **{name: row[name] for name in ("id", "verdict", "finished_utc")},
+        **{name: row[name] for name in ("id", "verdict", "reason_code", "finished_utc")},
         folder=Path(row["folder"]),
         meters=tuple(json.loads(row["meters"])),
         **found,
