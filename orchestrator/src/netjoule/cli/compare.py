@@ -84,4 +84,6 @@ def _tell(found: Mapping[str, Any], output: Any) -> None:
         output.say(f"  {line}")
     if found["cells"]:
         output.say()
-        output.show(terminal.cell_table(found["cells"], f"Cells: {found['title']}"))
+        output.show(
+            terminal.cell_table(found["cells"], f"Cells: {found['arm']} against {found['reference']}")
+        )
