@@ -14,7 +14,11 @@ from pathlib import Path
 from netjoule.core import programs
 
 SHARE_OF_5_PERCENT = 0.065
-"""Of the sender's CPU time, which is three quarters of E at 64 B and 30 Mb/s on laptop-cpu."""
+"""Of the sender's CPU time: at 64 B and 30 Mb/s on laptop-cpu four fifths of E.
+
+Nine blocks of the workload gate on a busy host of two cores: 6.0 % (0.0 to 12.3) more E than the real one;
+0.306 W (standard error 0.023) of 5.77 W, which is 5.3 %, at equal CPU time of the senders.
+"""
 
 _PROGRAM = '''#!{python} -ISE
 import ctypes, glob, os, signal, sys, time
