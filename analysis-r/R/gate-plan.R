@@ -15,40 +15,92 @@ gate_looks <- function(blocks_max) unique(pmax(least_look_blocks, ceiling(blocks
 
 #' The greatest number of blocks that a gate may take
 #'
-#' The least with which the last look, were it the only one, FAILs an increase of the margin with probability 0.895
-#' and PASSes no change with 0.8, when blocks scatter as the upper 80 % limit of the pilot has it.
+#' The least with which a session, by all of its looks and with PASS asked first, FAILs an increase of the margin with
+#' probability 0.895 and PASSes no change with 0.8, when blocks scatter as the upper 80 % limit of the pilot has it.
 #'
 #' @param sd standard deviation of the pilot's log ratios; `blocks` behind it.
 #' @return number of blocks, NA beyond 1000.
 #' @noRd
 gate_blocks_max <- function(sd, blocks, margin_percent, tolerance_percent) {
   upper <- sd_upper(sd, blocks)
-  margin <- log1p(margin_percent / 100)
-  above <- margin - log1p(tolerance_percent / 100)
-  enough <- function(n, level) {
-    n <= most_gate_blocks && one_sided_power(n, above, upper, level) >= fail_power &&
-      one_sided_power(n, margin, upper, level) >= pass_power
+  enough <- function(n) upper <= most_scatter(n, margin_percent, tolerance_percent)
+  low <- least_look_blocks
+  high <- most_gate_blocks
+  if (enough(low)) {
+    return(low)
   }
-  n <- least_look_blocks
-  # The last look has a little less than the whole level, so what is not enough with all of it need not be asked.
-  while (n <= most_gate_blocks && !enough(n, gate_alpha)) n <- n + 1L
-  while (n <= most_gate_blocks && !enough(n, last_level(n))) n <- n + 1L
-  if (n > most_gate_blocks) NA_integer_ else n
+  if (!enough(high)) {
+    return(NA_integer_)
+  }
+  while (high - low > 1L) {
+    middle <- (low + high) %/% 2L
+    if (enough(middle)) high <- middle else low <- middle
+  }
+  high
 }
 
-# Nominal level of the last look.
-last_level <- function(blocks_max) {
-  critical <- critical_values(gate_looks(blocks_max) / blocks_max)
-  stats::pnorm(critical[length(critical)], lower.tail = FALSE)
+scatter_memory <- new.env(parent = emptyenv())
+
+#' The greatest standard deviation of blocks with which a session of so many has the power that is asked for
+#' @noRd
+most_scatter <- function(blocks_max, margin_percent, tolerance_percent) {
+  key <- paste(blocks_max, margin_percent, tolerance_percent)
+  if (is.null(scatter_memory[[key]])) {
+    found <- new_most_scatter(blocks_max, log1p(margin_percent / 100), log1p(tolerance_percent / 100))
+    assign(key, found, envir = scatter_memory)
+  }
+  scatter_memory[[key]]
 }
 
-one_sided_power <- function(n, effect, sd, level) {
-  if (sd == 0) {
-    return(1)
+new_most_scatter <- function(blocks_max, margin, tolerance) {
+  drawn <- drawn_looks(gate_looks(blocks_max))
+  share <- function(verdict, change, sd) {
+    mean(drawn_verdicts(drawn, change / sd, margin / sd, tolerance / sd) == verdict)
   }
-  limit <- qt(level, n - 1, lower.tail = FALSE)
-  # At great non-centrality pt() warns of lost precision in a tail that is 0 or 1 anyway.
-  suppressWarnings(stats::pt(limit, n - 1, ncp = effect * sqrt(n) / sd, lower.tail = FALSE))
+  low <- 0
+  high <- (margin - tolerance) * sqrt(blocks_max)
+  while (high - low > 1e-4 * high) {
+    middle <- (low + high) / 2
+    enough <- share("fail", margin, middle) >= fail_power && share("pass", 0, middle) >= pass_power
+    if (enough) low <- middle else high <- middle
+  }
+  low
+}
+
+# Sessions by which the power of a number of blocks is known: to 0.2 %. Their seed is one, so that a plan is, too.
+sessions_drawn <- 20000L
+sessions_seed <- 28L
+
+#' Means of blocks and half-widths of their bounds at each look of many sessions, in standard deviations of a block
+#'
+#' Of normal blocks the sum and the sum of squares are enough, and of those between two looks they are drawn as such.
+#' @return list mean, half: matrices, a session in each row.
+#' @noRd
+drawn_looks <- function(looks) {
+  new <- diff(c(0, looks))
+  drawn <- with_seed(sessions_seed, lapply(new, function(blocks) {
+    sum <- stats::rnorm(sessions_drawn, 0, sqrt(blocks))
+    list(sum = sum, squares = sum^2 / blocks + stats::rchisq(sessions_drawn, blocks - 1))
+  }))
+  sums <- Reduce(`+`, lapply(drawn, `[[`, "sum"), accumulate = TRUE)
+  squares <- Reduce(`+`, lapply(drawn, `[[`, "squares"), accumulate = TRUE)
+  levels <- stats::pnorm(critical_values(looks / max(looks)), lower.tail = FALSE)
+  half <- Map(function(sum, squares, blocks, level) {
+    qt(level, blocks - 1, lower.tail = FALSE) * sqrt((squares - sum^2 / blocks) / (blocks - 1) / blocks)
+  }, sums, squares, looks, levels)
+  list(mean = mapply(`/`, sums, looks), half = matrix(unlist(half), sessions_drawn))
+}
+
+# What each session comes to; all in standard deviations of a block.
+drawn_verdicts <- function(drawn, change, margin, tolerance) {
+  verdict <- rep("continue", sessions_drawn)
+  for (look in seq_len(ncol(drawn$mean))) {
+    centre <- change + drawn$mean[, look]
+    open <- verdict == "continue"
+    verdict[open & centre - drawn$half[, look] > tolerance] <- "fail"
+    verdict[open & centre + drawn$half[, look] < margin] <- "pass"
+  }
+  verdict
 }
 
 #' What a gate plans, as fields of an event; without looks where it would take too many blocks

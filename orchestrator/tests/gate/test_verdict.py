@@ -63,13 +63,13 @@ def test_a_session_says_itself_why_it_decided_nothing() -> None:
                 2.5,
                 ranking=[
                     {
-                        "cell": {"payload_bytes": 64},
+                        "cell": {"payload_bytes": 64, "rate": 1},
                         "measure_s": 2,
                         "log_ratio_sd": 0.02,
                         "blocks_needed": 11,
                     },
                     {
-                        "cell": {"payload_bytes": 1440},
+                        "cell": {"payload_bytes": 1440, "rate": 1},
                         "measure_s": 2,
                         "log_ratio_sd": 0.09,
                         "blocks_needed": None,

@@ -85,7 +85,10 @@ def _better_cell(found: Mapping[str, Any]) -> str:
     best = ranking[0] if ranking else None
     if best is None or best["log_ratio_sd"] is None or all(one["cell"] == best["cell"] for one in ranking):
         return "; longer windows (timing.measure_s) scatter less"
-    cell = ", ".join(f"{name} {value}" for name, value in best["cell"].items())
+    varied = [
+        name for name, value in best["cell"].items() if any(one["cell"].get(name) != value for one in ranking)
+    ]
+    cell = ", ".join(f"{name} {best['cell'][name]}" for name in varied)
     window = "" if best["measure_s"] is None else f" with windows of {best['measure_s']:g} s"
     scatter = f"a block scatters by {100 * best['log_ratio_sd']:.2g} %"
     return f"; {cell}{window} alone would be decided soonest ({scatter})"
