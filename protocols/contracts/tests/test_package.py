@@ -32,8 +32,8 @@ print(sorted(invalidating_codes())[0], netjoule_contracts.root())
 DOCUMENTED = re.compile(r"pip install ('[^']+'|[\w./\[\],-]+(?: (?!#)[\w./\[\],-]+)*)")
 
 
-def documented() -> list[list[str]]:
-    """What the pages and messages of this repository tell people to install, each once."""
+def documented(*, locks: bool = False) -> list[list[str]]:
+    """What pages and messages of this repository tell people to install, each once; `locks`: extras alone."""
     rooms = [
         *REPOSITORY.glob("*.md"),
         *REPOSITORY.glob("docs/**/*.md"),
@@ -42,7 +42,8 @@ def documented() -> list[list[str]]:
     rooms += [*REPOSITORY.glob("*/README.md"), *REPOSITORY.glob("*/src/**/*.py")]
     texts = [page.read_text(encoding="utf-8") for page in rooms]
     found = dict.fromkeys(words for text in texts for words in DOCUMENTED.findall(text))
-    return [shlex.split(words) for words in found]
+    lines = [shlex.split(words) for words in found]
+    return [words for words in lines if ("-r" in words) == locks]
 
 
 def copied_to(place: Path) -> None:
@@ -67,6 +68,16 @@ def test_a_documented_install_takes_paths_and_asks_no_index_for_our_names(
         timeout=300,
     )
     assert (fresh / "netjoule_meters").is_dir()
+
+
+@pytest.mark.parametrize("words", documented(locks=True), ids=" ".join)
+def test_a_documented_extra_is_locked_with_hashes_and_names_nothing_of_ours(words: list[str]) -> None:
+    assert words[:-1] == ["--no-deps", "--require-hashes", "-r"]
+    locked = (REPOSITORY / words[-1]).read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    packages = [line for line in locked if line.strip() and not line.lstrip().startswith("#")]
+    assert packages
+    assert all("==" in line and "--hash=sha256:" in line for line in packages)
+    assert not any("netjoule" in line or "://" in line for line in packages)
 
 
 def test_a_documented_install_names_all_of_ours_that_it_needs() -> None:
