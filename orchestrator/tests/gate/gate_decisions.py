@@ -71,5 +71,6 @@ def about(kind: str = "gate", **changes: Any) -> dict[str, Any]:
         "margin_percent": 3.0,
         "tolerance_percent": 1.0,
         "arms": [],
+        "same_arms": False,
         "versions": {"netjoule": "0"},
     } | changes

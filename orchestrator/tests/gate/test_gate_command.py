@@ -40,7 +40,7 @@ def rig_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "workload.yaml").write_text(yaml.safe_dump(WORKLOAD))
     (tmp_path / "rig.yaml").write_text(yaml.safe_dump(synthetic.topology().document))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("NETJOULE_LOCKS", str(tmp_path))
     monkeypatch.setattr(synthetic, "HOST", host_fingerprint())
     seeds = iter(range(10_000))
     monkeypatch.setattr(launch, "draw_seed", lambda: next(seeds))
@@ -52,7 +52,7 @@ def gate(rig: Rig, monkeypatch: pytest.MonkeyPatch, out: str, *options: str) -> 
     monkeypatch.setattr(campaign_process, "run", rig.run)
     monkeypatch.setattr(launch, "draw_seed", lambda: 11)  # the order of runs is that of the rig's draws
     words = ["gate", "--base", "MODE=old", "--workload", "workload.yaml", "--testbed", "rig.yaml"]
-    if "--pilot" not in options:
+    if "--pilot" not in options and "--head" not in options:
         words += ["--head", "MODE=new"]
     code = run_command([*words, "--out", out, *options])
     return code, json.loads((Path(out) / "verdict.json").read_text())
@@ -163,6 +163,26 @@ def test_other_ranges_than_the_pilots_decide_nothing(
     monkeypatch.setattr(synthetic, "passport", lambda: passport)
     code, verdict = gate(rig, monkeypatch, "gate")
     assert (code, verdict["verdict"], verdict["reason"]["code"]) == (4, "skipped", "unlike_pilot")
+
+
+def test_a_gate_of_one_program_counts_for_the_rate_of_false_alarms(
+    rig_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = piloted(monkeypatch, 0.01, 10)
+    code, verdict = gate(rig, monkeypatch, "same", "--head", "MODE=old")
+    assert (code, verdict["same_arms"]) == (0, True)
+    code, verdict = gate(rig, monkeypatch, "other")
+    assert (code, verdict["same_arms"]) == (0, False)
+    known = store.false_alarms("tiny")
+    assert (known.fails, known.gates) == (0, 1)
+
+
+def test_numbers_that_would_take_a_thousand_blocks_are_refused(
+    rig_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piloted(monkeypatch, 0.01, 11)
+    words = ["gate", "--base", "MODE=old", "--head", "MODE=new", "--workload", "workload.yaml"]
+    assert run_command([*words, "--testbed", "rig.yaml", "--out", "gate", "--tolerance", "2.9"]) == 2
 
 
 def test_a_gate_longer_than_allowed_is_refused_before_anything_runs(

@@ -62,7 +62,7 @@ def test_whatever_ends_a_gate_the_history_is_whole_and_the_next_starts_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trials: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("NETJOULE_LOCKS", str(tmp_path))
     Path("workload.yaml").write_text(yaml.safe_dump(WORKLOAD))
     Path("rig.yaml").write_text(yaml.safe_dump(synthetic.topology().document))
     subprocess.run(command(1, "--pilot", "--out", "results/pilot"), check=True, timeout=300)

@@ -67,9 +67,9 @@ def test_the_lock_of_a_killed_gate_is_free_though_its_child_lives(tmp_path: Path
 
 
 def test_the_file_is_of_this_machine_and_named_for_the_rig(tmp_path: Path) -> None:
-    env = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    env = {"NETJOULE_LOCKS": str(tmp_path)}
     assert rig_lock.path_of("rack 1/a", env) == tmp_path / "netjoule-rack_1_a.lock"
-    assert rig_lock.path_of("a", {"XDG_RUNTIME_DIR": str(tmp_path / "gone")}).parent != tmp_path / "gone"
+    assert rig_lock.path_of("a", {"NETJOULE_LOCKS": str(tmp_path / "gone")}).parent != tmp_path / "gone"
 
 
 def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:

@@ -13,23 +13,22 @@ from netjoule.cli import typed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 4}
-
 
 def compare(
     campaigns: Annotated[list[Path], typer.Argument(metavar="A [B]", help="Folders of campaigns.")],
     arm: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Arm of A that must not cost more [default: the last].")
+        str | None,
+        typer.Option(metavar="NAME", help="Arm that must not cost more; of two campaigns, B's."),
     ] = None,
     reference: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Arm it is compared with [default: the first].")
+        str | None, typer.Option(metavar="NAME", help="Arm it is compared with; of two campaigns, A's.")
     ] = None,
     margin: Annotated[
-        float, typer.Option(metavar="PERCENT", help="0: an increase of so much is ruled out.")
-    ] = 3.0,
+        float | None, typer.Option(metavar="PERCENT", help="0: an increase of this size is ruled out.")
+    ] = None,
     tolerance: Annotated[
-        float, typer.Option(metavar="PERCENT", help="1: an increase of so much is shown.")
-    ] = 1.0,
+        float | None, typer.Option(metavar="PERCENT", help="1: an increase of this size is shown.")
+    ] = None,
     unlike: Annotated[
         bool, typer.Option("--unlike", help="Compare though kernel, CPU, meters or workload differ.")
     ] = False,
@@ -37,31 +36,29 @@ def compare(
 ) -> None:
     """Say whether B costs more than A, or one arm more than another: 0 no, 1 yes, 4 not decided.
 
-    Campaigns taken apart in time decide nothing unless both ran the same reference workload: the gate
-    interleaves its arms.
+    The arms are those of a gate, or the only two; margin and tolerance those of a gate, or 3 and 1 %.
+    Campaigns measured at different times decide nothing unless both ran the same reference workload.
 
     Example: netjoule compare results/before results/after
     """
     from netjoule.analysis import decision
     from netjoule.core.console import Output
     from netjoule.core.errors import UsageError
+    from netjoule.gate.verdict import EXIT_CODES
 
     if len(campaigns) > 2:
         raise UsageError(f"{len(campaigns)} campaigns", next_step="name one or two")
-    if tolerance >= margin:
-        raise UsageError(f"the tolerance of {tolerance:g} % is not under the margin of {margin:g} %")
     found_unlike = _differences(campaigns) if len(campaigns) == 2 else []
     if found_unlike and not unlike:
         raise UsageError(
-            f"the campaigns were not taken alike: {'; '.join(found_unlike)}",
-            next_step="take both alike, use 'netjoule gate', or compare them all the same with --unlike",
+            f"the campaigns differ: {'; '.join(found_unlike)}",
+            next_step="measure both alike, use 'netjoule gate', or compare them all the same with --unlike",
         )
-    options = ["--margin", repr(margin), "--tolerance", repr(tolerance)]
-    for name, value in (("--arm", arm), ("--reference", reference)):
-        options += [name, value] if value is not None else []
+    asked = {"--margin": margin, "--tolerance": tolerance, "--arm": arm, "--reference": reference}
+    options = [word for name, value in asked.items() if value is not None for word in (name, str(value))]
     found = decision.comparison(campaigns, options)
     _tell({**found, "unlike": found_unlike}, Output(json_lines=json))
-    raise typer.Exit(_EXIT_CODES[str(found["verdict"])])
+    raise typer.Exit(EXIT_CODES[str(found["verdict"])])
 
 
 def _differences(campaigns: Sequence[Path]) -> list[str]:

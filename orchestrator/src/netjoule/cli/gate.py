@@ -35,22 +35,22 @@ def gate(
     ],
     workload: Annotated[str, typer.Option(metavar="W", help="A workload file, or a name from workloads/.")],
     head: Annotated[
-        str | None, typer.Option(metavar="Y", help="The same of what must not cost more.")
+        str | None, typer.Option(metavar="Y", help="What must not cost more; written like --base.")
     ] = None,
     build: Annotated[
         str | None, typer.Option(metavar="CMD", help="Builds a git ref, in its own worktree.")
     ] = None,
     anchor: Annotated[
-        str | None, typer.Option(metavar="TAG", help="A release, decided against by the same rule.")
+        str | None, typer.Option(metavar="TAG", help="A release; the head must not cost more than it either.")
     ] = None,
     pilot: Annotated[
         bool, typer.Option("--pilot", help="Build the base twice and measure how much the rig scatters.")
     ] = False,
     margin: Annotated[
-        float, typer.Option(metavar="PERCENT", help="PASS: an increase of so much is ruled out.")
+        float, typer.Option(metavar="PERCENT", help="PASS: an increase of this size is ruled out.")
     ] = 3.0,
     tolerance: Annotated[
-        float, typer.Option(metavar="PERCENT", help="FAIL: an increase of so much is shown, twice.")
+        float, typer.Option(metavar="PERCENT", help="FAIL: an increase of this size is shown, twice.")
     ] = 1.0,
     objective: Annotated[Objective, typer.Option(help="What must not get worse.")] = "energy",
     max_blocks: Annotated[int | None, typer.Option(metavar="N", min=4, help="Refuse a longer gate.")] = None,
@@ -144,7 +144,7 @@ def _begun(asked: _Asked, rule: Rule, testbed: Path | None, out: Path | None, ou
         folder.mkdir(parents=True, exist_ok=True)
     told = _events(output)
     return GateRun(
-        folder, document, document, Names(), (), rule, on, where, launch.draw_seed, told, clock.utc_now
+        folder, document, document, Names(), (), rule, on, where, False, launch.draw_seed, told, clock.utc_now
     )
 
 
@@ -204,7 +204,13 @@ def _armed(stack: ExitStack, run: GateRun, asked: _Asked, output: Output) -> Gat
         )
     )
     document, names = sources.with_arms(run.workload, arms)
-    return replace(run, document=document, names=names, arms=sources.as_verdict(arms, names))
+    return replace(
+        run,
+        document=document,
+        names=names,
+        arms=sources.as_verdict(arms, names),
+        same_arms=sources.same_programs(arms),
+    )
 
 
 def _rig(on: Topology, folder: Path, wait_s: float, output: Output) -> AbstractContextManager[None]:
@@ -305,4 +311,4 @@ def _remember(found: Mapping[str, Any], folder: Path, history: str | None, outpu
         output.event({"event": "false_alarms", **asdict(known)})
     if trend.is_there():
         for words in trend.warnings_of(found["id"], history):
-            output.error(f"trend: {words}")
+            output.error(words)

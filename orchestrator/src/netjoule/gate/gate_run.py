@@ -16,7 +16,7 @@ import netjoule_contracts as contracts
 from netjoule import loads
 from netjoule.analysis import decision
 from netjoule.core import files
-from netjoule.core.errors import InvalidData, UsageError, file_errors
+from netjoule.core.errors import UsageError, file_errors
 from netjoule.core.reason import Reason
 from netjoule.design.duration import forecast
 from netjoule.gate import campaign_process, settings, verdict
@@ -63,6 +63,7 @@ class GateRun:
         rule: of the decision.
         topology: of the rig.
         testbed: its file.
+        same_arms: whether base and head are one program run in one way.
         seed: draws the seed of a session.
         told: gets the events of sessions.
         utc: the time now.
@@ -76,6 +77,7 @@ class GateRun:
     rule: Rule
     topology: Topology
     testbed: Path
+    same_arms: bool
     seed: Callable[[], int]
     told: Callable[[Mapping[str, Any]], None]
     utc: Callable[[], datetime]
@@ -95,6 +97,9 @@ class GateRun:
                 pilot.log_ratio_sd, pilot.blocks, rule.margin_percent, rule.tolerance_percent
             )
             looks = tuple(found["looks"])
+            if not looks:
+                step = "take a greater --margin, a lower --tolerance, or cells that scatter less"
+                raise UsageError(str(found["words"]).rstrip("."), next_step=step)
         made = loads.made(self._session(looks, pilot), where="netjoule gate")
         return Length(looks, forecast(made, self.topology).duration_s)
 
@@ -170,6 +175,7 @@ class GateRun:
             "margin_percent": rule.margin_percent,
             "tolerance_percent": rule.tolerance_percent,
             "arms": [dict(arm) for arm in self.arms],
+            "same_arms": self.same_arms,
             "versions": {"netjoule": netjoule.__version__},
         }
 
@@ -207,17 +213,3 @@ def require_short(length: Length, max_blocks: int | None, max_time_s: float | No
     if max_time_s is not None and length.duration_s > max_time_s:
         what = f"a session may take {length.duration_s:.0f} s, and --max-time allows {max_time_s:g} s"
         raise UsageError(what, next_step=step)
-
-
-def read(folder: Path) -> dict[str, Any]:
-    """verdict.json of a gate's folder.
-
-    Raises:
-        InvalidData: when it is none.
-    """
-    document = files.read_json(folder / VERDICT)
-    try:
-        contracts.validate("gate_verdict", document)
-    except contracts.ContractError as error:
-        raise InvalidData(str(error), where=str(folder / VERDICT)) from error
-    return document

@@ -20,12 +20,14 @@ from typing import Any
 from netjoule.core.clock import boot_id
 from netjoule.core.errors import InvalidData, file_errors
 
+FOLDER = "NETJOULE_LOCKS"
+"""Variable that names another folder for locks; one that all users of the machine share, else."""
 _ASKED_EVERY_S = 0.5
 
 
 def path_of(rig: str, env: Mapping[str, str] = os.environ) -> Path:
     """The lock's file: of this machine, and gone with its next start."""
-    folders = (env.get("XDG_RUNTIME_DIR", ""), "/run/lock", tempfile.gettempdir())
+    folders = (env.get(FOLDER, ""), "/run/lock", tempfile.gettempdir())
     folder = next(Path(one) for one in folders if one and os.access(one, os.W_OK | os.X_OK))
     return folder / f"netjoule-{re.sub('[^A-Za-z0-9._-]', '_', rig)}.lock"
 

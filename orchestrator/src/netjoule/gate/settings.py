@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-LEAST_PILOT_BLOCKS = 12
 PILOT_LOOKS = (12, 15, 18, 21, 24)
 _NOT_ASKED = ("name", "description", "blocks", "seed", "statistics", "gate", "limits")
 

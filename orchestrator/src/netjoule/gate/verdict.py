@@ -54,7 +54,7 @@ def judged(first: Mapping[str, Any], confirming: Mapping[str, Any] | None = None
         return Judged(decided, reason, first)
     if confirming["verdict"] == FAIL:
         return Judged(FAIL, None, confirming)
-    words = f"the first session failed, and the confirming one did not: it is {confirming['verdict']}"
+    words = f"the first session failed, and the confirming one ended with: {confirming['verdict']}"
     return Judged(INCONCLUSIVE, Reason("not_confirmed", words), confirming)
 
 

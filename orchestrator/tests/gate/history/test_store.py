@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from sqlalchemy import select
-from verdicts import FINGERPRINT, NO_RATIO, arm, failed, pilot, session, verdict
+from verdicts import FINGERPRINT, NO_RATIO, failed, pilot, session, verdict
 
 from netjoule.analysis import intervals
 from netjoule.core.errors import HostLacks, InvalidData, UsageError
@@ -32,7 +32,7 @@ def test_a_verdict_is_kept_with_its_arms_sessions_and_cells(gate_folder, url):
     (gate,) = rows(gates, url)
     plain = {name: document[name] for name in document if name in gate}
     assert {name: gate[name] for name in plain} == plain
-    assert len(plain) == 18
+    assert len(plain) == 19
     assert {name: gate[name] for name in ("kernel", "cpu_model")} == {
         name: FINGERPRINT[name] for name in ("kernel", "cpu_model")
     }
@@ -152,6 +152,7 @@ def test_the_latest_pilot_of_this_rig_as_it_is_now(gate_folder, url):
         pilot(
             id="other-meter", fingerprint=FINGERPRINT | {"meters": ["m"]}, finished_utc="2026-11-02T00:00:00Z"
         ),
+        pilot(id="skipped", pilot=None, verdict="skipped", exit_code=4, finished_utc="2026-11-09T00:00:00Z"),
         verdict(id="no-pilot", finished_utc="2026-11-09T00:00:00Z"),
     ]
     for document in made:
@@ -172,17 +173,14 @@ def test_the_latest_pilot_of_this_rig_as_it_is_now(gate_folder, url):
 def test_false_alarms_are_fails_of_the_same_arms_on_this_rig(gate_folder, url, monkeypatch):
     monkeypatch.setattr(intervals, "binomial", lambda k, n: (k / 100, n / 100))
     assert store.false_alarms("bench", url) == store.FalseAlarms(0, 0, 0.0, 1.0)
-    same = [arm("base", "a" * 64), arm("head", "a" * 64)]
-    same_commit = [arm("base", "a" * 64, "c" * 40), arm("head", "b" * 64, "c" * 40)]
-    settings = [arm("base", None), arm("head", None)]
     made = [
-        verdict(arms=same),
-        failed(arms=same),
-        verdict(arms=same_commit, verdict="inconclusive", exit_code=4),
-        verdict(arms=same, verdict="skipped", exit_code=4),
-        failed(arms=settings),
+        verdict(same_arms=True),
+        failed(same_arms=True),
+        verdict(same_arms=True, verdict="inconclusive", exit_code=4),
+        verdict(same_arms=True, verdict="skipped", exit_code=4),
         failed(),
-        failed(arms=same, rig="rack-2"),
+        failed(),
+        failed(same_arms=True, rig="rack-2"),
         pilot(),
     ]
     for number, document in enumerate(made):

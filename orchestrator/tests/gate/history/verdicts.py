@@ -32,6 +32,7 @@ def verdict(**changed: Any) -> dict[str, Any]:
         "margin_percent": 3,
         "tolerance_percent": 1,
         "arms": [arm("base", "a" * 64), arm("head", "b" * 64)],
+        "same_arms": False,
         "verdict": "pass",
         "exit_code": 0,
         "reason": None,
@@ -114,5 +115,14 @@ def pilot(**changed: Any) -> dict[str, Any]:
     }
     arms = [arm("base", "a" * 64), arm("head", "c" * 64)]
     return verdict(
-        **({"kind": "pilot", "pilot": found, "arms": arms, "sessions": [session(role="pilot")]} | changed)
+        **(
+            {
+                "kind": "pilot",
+                "pilot": found,
+                "arms": arms,
+                "same_arms": True,
+                "sessions": [session(role="pilot")],
+            }
+            | changed
+        )
     )

@@ -100,6 +100,7 @@ def verdict(kind: str = "pass", **other: Any) -> dict[str, Any]:
         "unit": "J/Mb",
         "margin_percent": 3,
         "tolerance_percent": 1,
+        "same_arms": False,
         "arms": [
             {**arm, "name": "base", "text": "main", "commit": "1" * 40},
             {**arm, "name": "head", "text": "HEAD", "commit": "2" * 40},

@@ -124,7 +124,8 @@ def pilot_of(
     known = _fingerprint(fingerprint)
     if not fingerprint["meters"]:
         del known["meters"]
-    asked = select(gates).filter_by(**same, **known)
+    with_numbers = gates.c.pilot_half_width_percent.is_not(None)  # one that was skipped has none
+    asked = select(gates).filter_by(**same, **known).where(with_numbers)
     with database.reading(url) as connection:
         if connection is None:
             return None
@@ -233,20 +234,12 @@ def _gate(verdict: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return plain | {
         "folder": str(folder),
         **_fingerprint(verdict["fingerprint"]),
-        "same_arms": verdict["kind"] == "pilot" or _same_arms(verdict["arms"]),
         "reason_code": reason.get("code"),
         "reason_detail": reason.get("detail"),
         "anchor_verdict": anchor.get("verdict"),
         "anchor_ratio": anchor.get("ratio"),
         **{f"pilot_{name}": pilot.get(name) for name in found},
     }
-
-
-def _same_arms(all_arms: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether base and head are one program: one digest, or one commit, that was built twice."""
-    by_name = {arm["name"]: arm for arm in all_arms}
-    base, head = by_name.get("base", {}), by_name.get("head", {})
-    return any(base.get(key) is not None and base[key] == head.get(key) for key in ("sha256", "commit"))
 
 
 def _insert(connection: Connection, verdict: Mapping[str, Any]) -> None:
