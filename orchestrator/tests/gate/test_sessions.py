@@ -44,11 +44,39 @@ def test_a_pass_needs_one_session(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("second", "wanted"), [("fail", "fail"), ("pass", "inconclusive")])
 def test_a_fail_is_confirmed_in_a_fresh_session(tmp_path: Path, second: str, wanted: str) -> None:
-    made, ran = gate(tmp_path, decision("fail", 1.06), decision(second, 1.05, anchor={"verdict": "pass"}))
+    made, ran = gate(tmp_path, decision("fail", 1.06), decision(second, 1.05))
     assert made.gate().verdict == wanted
     assert ran == ["session-1", "session-2"]
     assert [one["role"] for one in made.done] == ["first", "confirming"]
-    assert made.anchor == {"verdict": "pass"}
+    assert made.anchor is None
+
+
+def against(verdict: str) -> dict[str, Any]:
+    """What R says of the anchor."""
+    ratios = {"ratio": 1.04, "ratio_low": 1.02, "ratio_high": 1.06}
+    return {"anchor": {"verdict": verdict, **ratios, "words": "words"}}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wanted", "sessions"),
+    [
+        ("pass", None, "pass", 1),
+        ("inconclusive", None, "inconclusive", 1),
+        ("fail", "fail", "fail", 2),
+        ("fail", "pass", "inconclusive", 2),
+    ],
+)
+def test_a_release_is_decided_against_by_the_same_rule(
+    tmp_path: Path, first: str, second: str | None, wanted: str, sessions: int
+) -> None:
+    """The head passes against its base each time: steps of 2 % would pass for ever."""
+    decides = [decision("pass", **against(one)) for one in (first, second) if one]
+    made, ran = gate(tmp_path, *decides)
+    found = made.gate()
+    assert (found.verdict, len(ran)) == (wanted, sessions)
+    assert made.anchor is not None
+    assert made.anchor["verdict"] == wanted
+    assert (found.reason and found.reason.code) == (None if wanted == "pass" else "anchor")
 
 
 @pytest.mark.parametrize("error", [RunFailed("the meter is gone", code="meter_stopped"), InvalidData("none")])

@@ -51,6 +51,13 @@ def test_a_session_says_itself_why_it_decided_nothing() -> None:
     assert made["ratio"] is None
 
 
+def test_a_regression_against_the_anchor_is_one() -> None:
+    against = verdict.judged(decision("fail"), decision("fail"))
+    made = document(verdict.worse(verdict.judged(decision()), against))
+    assert (made["verdict"], made["exit_code"], made["reason"]["code"]) == ("fail", 1, "anchor")
+    same_sentence(made["words"])
+
+
 @pytest.mark.parametrize(
     ("numbers", "wanted", "reason"),
     [

@@ -129,7 +129,7 @@ def test_what_is_not_committed_takes_no_part_and_is_said(gate: Gate, repository:
     (repository / "source").write_text("changed\n")
     arms = gate.arms("v1", "v2")
     assert not sources.same_programs(arms)
-    assert "not committed" in gate.said[0]
+    assert "uncommitted" in gate.said[0]
     assert (repository / "source").read_text() == "changed\n"
 
 

@@ -87,23 +87,26 @@ def gate(
     Example: netjoule gate --pilot --base main --build 'cargo build --release' --workload gate
     """
     from netjoule.core.console import Output
-    from netjoule.core.errors import UsageError
+    from netjoule.core.errors import InvalidData, RunFailed, UsageError
     from netjoule.gate.settings import Rule
 
     if pilot == (head is not None):
         raise UsageError(
             "a pilot has a base alone, and a gate has a head", next_step="use --pilot, or name --head"
         )
-    if tolerance >= margin:
-        raise UsageError(f"the tolerance of {tolerance:g} % is not under the margin of {margin:g} %")
+    if not 0 <= tolerance < margin < 100:
+        raise UsageError(f"tolerance {tolerance:g} % and margin {margin:g} % do not rise from 0 to 100 %")
     output = Output(json_lines=json)
     asked = _Asked(base, base if head is None else head, anchor, build, workload, pilot)
     rule = Rule(objective, margin, tolerance)
     files = {"junit": junit, "markdown": markdown, "openmetrics": openmetrics}
     files |= {"benchstat": benchstat, "bencher": bencher}
-    run = _begun(asked, rule, testbed, out, output)
-    with ExitStack() as stack:
-        found = _decided(stack, run, asked, history, (max_blocks, max_time), wait, output)
+    try:
+        run = _begun(asked, rule, testbed, out, output)
+        with ExitStack() as stack:
+            found = _decided(stack, run, asked, history, (max_blocks, max_time), wait, output)
+    except RunFailed as error:  # 1 is a regression, and nothing else
+        raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error
     _conclude(found, run.folder, history, files, output, annotate=annotations)
     raise typer.Exit(0 if warn_only and found["verdict"] == "fail" else found["exit_code"])
 
@@ -123,10 +126,12 @@ class _Asked:
 def _begun(asked: _Asked, rule: Rule, testbed: Path | None, out: Path | None, output: Output) -> GateRun:
     """The gate, its folder made, before it has arms."""
     from netjoule import loads
+    from netjoule.analysis import analysis
     from netjoule.cli import launch
     from netjoule.core import programs
     from netjoule.core.clock import SystemClock
     from netjoule.core.errors import file_errors
+    from netjoule.gate import worktrees
     from netjoule.gate.gate_run import GateRun
     from netjoule.gate.settings import Names
     from netjoule.store import folder_limits
@@ -137,7 +142,8 @@ def _begun(asked: _Asked, rule: Rule, testbed: Path | None, out: Path | None, ou
     where = testbed or programs.shipped(launch.DEFAULT_TOPOLOGY)
     on = topology.load(where)
     document = loads.read(workload.find(asked.workload, programs.shipped("workloads"))).document
-    _sources(asked, document)  # what names nothing leaves no folder
+    analysis.require_r()
+    worktrees.require(_sources(asked, document), Path())  # what names nothing leaves no folder
     folder = out or launch.default_out("gate", clock.utc_now())
     folder_limits.require_free(folder)
     with file_errors("create", folder):
@@ -150,11 +156,14 @@ def _begun(asked: _Asked, rule: Rule, testbed: Path | None, out: Path | None, ou
 
 def _sources(asked: _Asked, document: Mapping[str, Any]) -> Sequence[Source]:
     """What the options name; of a pilot the base, twice."""
+    from netjoule.core.errors import UsageError
     from netjoule.gate import sources
 
     named = sources.parse(
         asked.base, asked.head, asked.anchor, document["load"], with_build=asked.build is not None
     )
+    if asked.build is not None and all(one.kind != sources.GIT for one in named):
+        raise UsageError("--build builds git refs, and none is named", next_step="leave it out")
     return sources.pilot(named) if asked.pilot else named
 
 
@@ -200,7 +209,7 @@ def _armed(stack: ExitStack, run: GateRun, asked: _Asked, output: Output) -> Gat
             folder=run.folder,
             repository=Path(),
             build=asked.build,
-            say=_teller(output),
+            say=output.error,
         )
     )
     document, names = sources.with_arms(run.workload, arms)
@@ -235,7 +244,8 @@ def _pilot_of(run: GateRun, history: str | None) -> Pilot | None:
     workload = run.workload
     found = store.pilot_of(
         run.topology.name,
-        fingerprint({})["fingerprint"],
+        # What a lab's client is shows only when it is logged in to.
+        fingerprint({})["fingerprint"] | ({} if run.topology.kind == _EMULATED else {"kernel": ""}),
         workload["name"],
         workload_version(workload),
         objective=run.rule.objective,
@@ -244,7 +254,8 @@ def _pilot_of(run: GateRun, history: str | None) -> Pilot | None:
     if found is None or found.log_ratio_sd is None or found.half_width_percent is None:
         return None
     numbers = (found.log_ratio_sd, found.half_width_percent, found.reference_log_sd)
-    return Pilot(found.meters, found.blocks, *numbers, biased=found.reason_code == "pilot_biased")
+    biased = found.reason_code == "pilot_biased"
+    return Pilot(found.kernel, found.meters, found.blocks, *numbers, biased=biased)
 
 
 def _say_length(length: Length, pilot: bool, output: Output) -> None:
@@ -253,7 +264,7 @@ def _say_length(length: Length, pilot: bool, output: Output) -> None:
     what = "the pilot" if pilot else "a session"
     time = duration_text(length.duration_s)
     again = "" if pilot else "; a FAIL is confirmed by a second one"
-    output.error(f"{what} has {length.looks[0]} to {length.blocks_max} blocks, at most {time}{again}")
+    output.error(f"{what} has {length.looks[0]} to {length.blocks_max} blocks, about {time} at most{again}")
     output.event({"event": "gate_length", "looks": length.looks, "duration_s": length.duration_s})
 
 
@@ -283,28 +294,32 @@ def _conclude(
     *,
     annotate: bool,
 ) -> None:
-    """Say the verdict, put it into the files that were asked for, and last into the history."""
+    """Put the verdict into the files that were asked for and into the history, and say it."""
     from netjoule.core.errors import NetjouleError
     from netjoule.gate import outputs
+    from netjoule.gate.history import store
     from netjoule.gate.outputs import terminal
 
-    for problem in outputs.write(found, {name: path for name, path in files.items() if path is not None}):
+    problems = outputs.write(found, {name: path for name, path in files.items() if path is not None})
+    kept = False
+    try:  # before anything is printed: who reads it may be gone
+        kept = store.record(found, folder, history)
+    except NetjouleError as error:  # the verdict stands
+        problems.append(f"{error}; then 'netjoule history --record {folder}'")
+    for problem in problems:
         output.error(f"netjoule: {problem}")
     for line in outputs.text(found, "annotations").splitlines() if annotate else ():
         output.say(line)
     output.event({"event": "verdict", **found})
     terminal.tell(found, output)
-    try:
-        _remember(found, folder, history, output)
-    except NetjouleError as error:  # the verdict stands
-        output.error(f"netjoule: {error}; then 'netjoule history --record {folder}'")
+    if kept:
+        _tell_of_rig(found, history, output)
 
 
-def _remember(found: Mapping[str, Any], folder: Path, history: str | None, output: Output) -> None:
-    """Put the verdict into the history; say what that knows of this rig, and where the trend moved."""
+def _tell_of_rig(found: Mapping[str, Any], history: str | None, output: Output) -> None:
+    """Say what the history knows of this rig, and where the trend moved."""
     from netjoule.gate.history import store, trend
 
-    store.record(found, folder, history)
     if found["verdict"] != "pass":
         known = store.false_alarms(found["rig"], history)
         output.say(f"rig {found['rig']}: {known}")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -125,12 +126,13 @@ class GateRun:
         return self._written(self.utc(), kind, Judged(SKIPPED, reason), ())
 
     def _as_in_pilot(self, found: Judged, sessions: Sequence[Mapping[str, Any]], pilot: Pilot) -> Judged:
-        """The same; skipped where the meters are not those, or in other ranges, that the pilot had."""
-        meters = self._rig(sessions)["fingerprint"]["meters"] if sessions else list(pilot.meters)
-        if meters == list(pilot.meters):
-            return found
-        words = f"the meters are {'; '.join(meters)}, and the pilot had {'; '.join(pilot.meters)}"
-        return Judged(SKIPPED, Reason("unlike_pilot", f"{words}: run --pilot again"))
+        """The same; skipped where kernel, meters or ranges are not those that the pilot had."""
+        now = self._rig(sessions)["fingerprint"] if sessions else {}
+        for name, had in (("kernel", pilot.kernel), ("meters", list(pilot.meters))):
+            if now and now[name] != had:
+                words = f"{name}: {_words(now[name])}, and the pilot had {_words(had)}"
+                return Judged(SKIPPED, Reason("unlike_pilot", f"{words}: run --pilot again"))
+        return found
 
     def _session(self, looks: Sequence[int], pilot: Pilot | None) -> dict[str, Any]:
         return settings.session_document(self.document, self.rule, self.names, looks, pilot)
@@ -165,7 +167,7 @@ class GateRun:
         rule = self.rule
         return {
             "kind": kind,
-            "id": self.folder.resolve().name,
+            "id": _id(self.folder, began),
             "created_utc": rfc3339(began),
             "finished_utc": rfc3339(self.utc()),
             "workload": self.workload["name"],
@@ -185,6 +187,17 @@ class GateRun:
             files.read_json(self.folder / sessions[-1]["campaign"] / "campaign.json") if sessions else {}
         )
         return {"rig": self.topology.name, **fingerprint(campaign)}
+
+
+def _id(folder: Path, began: datetime) -> str:
+    """A name that no other gate has: its folder's, and when it began where that does not say so."""
+    name = re.sub("[^A-Za-z0-9._-]", "_", folder.resolve().name).lstrip("._-")[:60] or "gate"
+    moment = f"{began:%Y%m%dT%H%M%SZ}"
+    return name if moment[:8] in name else f"{name}-{moment}"
+
+
+def _words(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else "; ".join(value)
 
 
 def require_fit(pilot: Pilot | None, rule: Rule) -> Reason | None:

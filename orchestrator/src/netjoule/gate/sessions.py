@@ -30,7 +30,7 @@ class Sessions:
         folder: of the gate.
         run: runs one.
         done: sessions as verdict.json has them.
-        anchor: the decision against a release, of the session that decided.
+        anchor: what was decided against a release.
     """
 
     folder: Path
@@ -44,11 +44,23 @@ class Sessions:
         first = self._session("first")
         if isinstance(first, Judged):
             return first
-        found = verdict.judged(first)
+        found = self._both(first, None)
         if found.verdict != FAIL:
             return _of_rig(found)
         confirming = self._session("confirming")
-        return confirming if isinstance(confirming, Judged) else _of_rig(verdict.judged(first, confirming))
+        return confirming if isinstance(confirming, Judged) else _of_rig(self._both(first, confirming))
+
+    def _both(self, first: Mapping[str, Any], confirming: Mapping[str, Any] | None) -> Judged:
+        """Against the base, and against the anchor where there is one; the worse of both."""
+        found = verdict.judged(first, confirming)
+        if not first.get("anchor"):
+            return found
+        second = None if confirming is None else confirming["anchor"]
+        against = verdict.judged(first["anchor"], second)
+        told = second or first["anchor"]
+        words = told["words"] if against.reason is None else against.reason.detail
+        self.anchor = {**told, "verdict": against.verdict, "words": words}
+        return verdict.worse(found, against)
 
     def pilot(self, margin_percent: float) -> tuple[Judged, Mapping[str, Any]]:
         """Run a pilot; what came of it, and its numbers."""
@@ -72,7 +84,6 @@ class Sessions:
         except (RunFailed, InvalidData) as error:
             return Judged(SKIPPED, Reason(error.code or "session_failed", str(error)))
         self.done.append(verdict.session_of(role, campaign.name, found))
-        self.anchor = found.get("anchor")
         return _sick(campaign) or found
 
 

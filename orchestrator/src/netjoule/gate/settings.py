@@ -43,7 +43,7 @@ class Pilot:
     """What an earlier A/A pilot of this rig and workload found.
 
     Attributes:
-        meters: with their ranges, as in its fingerprint.
+        kernel, meters: with their ranges, as in its fingerprint.
         blocks: that counted.
         log_ratio_sd: standard deviation over blocks of ln(second build / first build).
         half_width_percent: of the two-sided 95 % interval.
@@ -51,6 +51,7 @@ class Pilot:
         biased: whether its two builds of one source differed.
     """
 
+    kernel: str
     meters: tuple[str, ...]
     blocks: int
     log_ratio_sd: float

@@ -11,6 +11,7 @@ from netjoule.core.reason import Reason
 
 PASS, FAIL, INCONCLUSIVE, SKIPPED = "pass", "fail", "inconclusive", "skipped"
 EXIT_CODES = {PASS: 0, FAIL: 1, INCONCLUSIVE: 4, SKIPPED: 4}
+_RANK = {PASS: 0, INCONCLUSIVE: 1, SKIPPED: 2, FAIL: 3}
 _SESSION_FIELDS = (
     "blocks_max",
     "looks",
@@ -41,11 +42,20 @@ class Judged:
     decision: Mapping[str, Any] | None = None
 
 
+def worse(against_base: Judged, against_anchor: Judged | None) -> Judged:
+    """The verdict of both comparisons: a head that costs more than a release is a regression, too."""
+    if against_anchor is None or _RANK[against_anchor.verdict] <= _RANK[against_base.verdict]:
+        return against_base
+    said = against_anchor.reason.detail if against_anchor.reason else "a regression, seen in both sessions"
+    reason = Reason("anchor", f"against the anchor: {said}")
+    return Judged(against_anchor.verdict, reason, against_base.decision)
+
+
 def judged(first: Mapping[str, Any], confirming: Mapping[str, Any] | None = None) -> Judged:
     """The verdict of the sessions' decisions: a regression is one that both saw.
 
     Args:
-        first: event ``gate_decision`` of the first session.
+        first: event ``gate_decision`` of the first session, or its part ``anchor``.
         confirming: of the confirming one; None before it ran.
     """
     decided = first["verdict"]
@@ -140,11 +150,12 @@ def words(about: Mapping[str, Any], found: Judged) -> str:
         return f"the rig can decide: half-width {half:.2g} % over {found.decision['blocks']} blocks"
     if found.verdict == PASS:
         return f"no regression: an increase of {about['margin_percent']:g} % is ruled out{seen}"
-    if found.verdict == FAIL:
+    if found.verdict == FAIL and found.reason is None:
         rose = f"{_name(about)} rose by more than {about['tolerance_percent']:g} % in both sessions"
         return f"regression: {rose}{seen}"
     assert found.reason is not None
-    return f"{found.verdict} ({found.reason.code}): {found.reason.detail}{seen}"
+    named = "regression" if found.verdict == FAIL else f"{found.verdict} ({found.reason.code})"
+    return f"{named}: {found.reason.detail}{seen}"
 
 
 def _seen(about: Mapping[str, Any], decision: Mapping[str, Any] | None) -> str:
@@ -168,4 +179,5 @@ def _reason_of(decision: Mapping[str, Any]) -> Reason:
     given = decision.get("reason")
     if given:
         return Reason(given["code"], given["detail"])
-    return Reason("blocks_used_up", f"neither bound was crossed in {decision['blocks_max']} blocks")
+    blocks = f" in {decision['blocks_max']} blocks" if "blocks_max" in decision else ""
+    return Reason("blocks_used_up", f"neither bound was crossed{blocks}")

@@ -67,7 +67,7 @@ def ready(
             top = repository_of(repository)
             commits = {one.role: commit_of(one, top) for one in refs}  # all, before anything is built
             if _git(top, "status", "--porcelain", "--untracked-files=no").stdout.strip():
-                say(f"{top} has changes that are not committed: they take no part")
+                say(f"uncommitted changes in {top} are not measured")
             where = trees.enter_context(_checked_out(commits, top, folder.absolute() / TREES))
             for one in refs:
                 log = folder / LOGS / f"{one.role}.log"
@@ -78,9 +78,23 @@ def ready(
         yield _looked_at(arms, say)
 
 
+def require(asked: Sequence[Source], repository: Path) -> None:
+    """Refuse what names nothing, before anything is made.
+
+    Raises:
+        UsageError: for an unknown ref, no repository, no such file.
+        HostLacks: without git.
+    """
+    for one in asked:
+        if one.kind == sources.GIT:
+            commit_of(one, repository_of(repository))
+        elif one.kind == sources.PATH:
+            sources.program_or_folder(one)
+
+
 def _looked_at(arms: tuple[Arm, ...], say: Callable[[str], None]) -> tuple[Arm, ...]:
     if sources.same_programs(arms):
-        say("base and head are the same program: what differs is the rig's doing (an A/A gate)")
+        say("base and head are the same program: any difference comes from the rig (an A/A gate)")
     return arms
 
 

@@ -37,7 +37,7 @@ class Pilot:
         reason_code: why it is not.
         finished_utc: when.
         folder: its own.
-        meters: with their ranges, as in its fingerprint.
+        kernel, meters: with their ranges, as in its fingerprint.
         blocks: that count.
         log_ratio_sd: standard deviation over blocks of ln(second build / first build).
         half_width_percent: half of the two-sided 95 % interval.
@@ -49,6 +49,7 @@ class Pilot:
     reason_code: str | None
     finished_utc: str
     folder: Path
+    kernel: str
     meters: tuple[str, ...]
     blocks: int
     log_ratio_sd: float | None
@@ -94,7 +95,7 @@ def record(verdict: Mapping[str, Any], folder: Path, url: str | None = None) -> 
     """
     if defects := contracts.document_defects("gate_verdict", verdict):
         raise InvalidData(defects[0], where=str(folder / "verdict.json"))
-    _flush(folder)
+    _flush(folder.resolve())
     with database.writing(url) as connection:
         if connection.execute(select(gates.c.id).where(gates.c.id == verdict["id"])).first():
             return False
@@ -116,14 +117,12 @@ def pilot_of(
 
     Args:
         rig, workload, workload_version, objective: as in the verdict.
-        fingerprint: as there; its meters may be empty where they have not answered yet.
+        fingerprint: as there; empty is what is not known before a session.
         url: of the history; see `database.address`.
     """
     same = {"kind": "pilot", "rig": rig, "workload": workload, "objective": objective}
     same["workload_version"] = workload_version
-    known = _fingerprint(fingerprint)
-    if not fingerprint["meters"]:
-        del known["meters"]
+    known = {name: text for name, text in _fingerprint(fingerprint).items() if fingerprint[name]}
     with_numbers = gates.c.pilot_half_width_percent.is_not(None)  # one that was skipped has none
     asked = select(gates).filter_by(**same, **known).where(with_numbers)
     with database.reading(url) as connection:
@@ -137,6 +136,7 @@ def pilot_of(
     return Pilot(
         **{name: row[name] for name in ("id", "verdict", "reason_code", "finished_utc")},
         folder=Path(row["folder"]),
+        kernel=row["kernel"],
         meters=tuple(json.loads(row["meters"])),
         **found,
         reference_log_sd=row["pilot_reference_log_sd"],
