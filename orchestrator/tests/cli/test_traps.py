@@ -120,6 +120,8 @@ STARTS: dict[str, tuple[list[str], int]] = {
     "plan": (["demo", "--mde", "3%", "--pilot", "."], 4),
     "demo": (["--out", "."], 2),  # refused when R has been tried
     "check": (["."], 0),
+    "compare": ([".", "."], 4),
+    "history": ([], 0),
     "publish": (["."], 0),
     "import": (["iperf3.json", "--out", "imported"], 0),
     "savings": (["--campaign", "."], 4),
@@ -131,6 +133,13 @@ STARTS: dict[str, tuple[list[str], int]] = {
     "meters": (["--help"], 0),
     "glossary": ([], 0),
     "run": (["tiny/workload.yaml", "--testbed", "tiny/topology.yaml", "--out", "tiny/out"], 0),
+    "gate": (
+        [
+            *("--base", "MODE=a", "--head", "MODE=b", "--workload", "tiny/workload.yaml"),
+            *("--testbed", "tiny/topology.yaml", "--out", "gated"),
+        ],
+        4,  # refused without a pilot, when R has been tried
+    ),
     "resume": (["tiny/out", "--json"], 0),  # with the table that run ends with, R would be another's
     "quick": (["udp", "-b", "1M", "-t", "1", "--out", "quick", "--json"], 0),
     "measure": (["--blocks", "1", "-t", "1", "--out", "measured", "--json", "--", "true"], 0),

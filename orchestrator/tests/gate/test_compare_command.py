@@ -95,6 +95,42 @@ def test_campaigns_taken_apart_in_time_are_never_called_a_regression(
     assert found["ratio"] == pytest.approx(1.2, rel=0.02)
 
 
+GATE = {
+    "arm": "head",
+    "reference": "base",
+    "objective": "energy",
+    "margin_percent": 4,
+    "tolerance_percent": 2,
+    "looks": [6],
+}
+
+
+def test_two_sessions_of_gates_are_compared_by_their_heads_and_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = campaign(tmp_path / "before", 1.0, 0.005, 1, gate=GATE)
+    after = campaign(tmp_path / "after", 1.1, 0.005, 2, gate=GATE, flow={"builds": {"head": BUILT_ELSEWHERE}})
+    code, found = answer(capsys, str(before), str(after))
+    assert (code, found["arm"], found["reference"]) == (4, "after", "before")
+    assert found["unlike"] == []  # another build is what is compared
+    assert found["ratio"] == pytest.approx(1.1, rel=0.02)
+    assert (found["margin_percent"], found["tolerance_percent"]) == (4, 2)
+
+
+BUILT_ELSEWHERE = {"environment": {"MODE": "newer"}}
+
+
+def test_a_campaign_that_is_not_whole_decides_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = campaign(tmp_path / "c", 1.06, 0.005)
+    lines = (path / "status.csv").read_text().splitlines(keepends=True)
+    (path / "status.csv").write_text("".join(line for line in lines if ",b06" not in line))
+    code, found = answer(capsys, str(path), "--arm", "head", "--reference", "base")
+    assert (code, found["verdict"]) == (4, "inconclusive")
+    assert "incomplete" in found["incomplete"][0]
+
+
 def test_unlike_campaigns_are_refused_and_labelled_where_they_are_compared_all_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

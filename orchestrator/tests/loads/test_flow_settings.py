@@ -296,7 +296,7 @@ def test_a_missing_file_is_named(tmp_path):
 def test_an_unknown_name_lists_the_library():
     with pytest.raises(
         UsageError,
-        match=r"both-ways, coursework-congestion, .*, demo, fairness, gzip, pacer, .*, video, youtube",
+        match=r"both-ways, compressor, coursework-congestion, .*, demo, fairness, gate, gzip, .*, youtube",
     ):
         workload.find("nope", ROOT / "workloads")
 

@@ -194,7 +194,7 @@ def run_history(table: Path, out: Path, sink: EventSink) -> None:
 
 def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink) -> None:
     """Run the R program over a campaign."""
-    run_r(verb, [str(campaign.resolve()), *options], sink)
+    run_r(verb, [str(campaign.resolve()), "--json", *options], sink)
 
 
 def run_r(verb: str, arguments: Sequence[str], sink: EventSink) -> None:
@@ -202,13 +202,13 @@ def run_r(verb: str, arguments: Sequence[str], sink: EventSink) -> None:
 
     Args:
         verb: of the command, for messages.
-        arguments: of the program.
+        arguments: of the program, --json among them.
         sink: gets each NDJSON line.
 
     Raises:
         HostLacks, InvalidData, UsageError, RunFailed: as `run_analysis`.
     """
-    command = [*programs.rscript(), str(script()), *arguments, "--json"]
+    command = [*programs.rscript(), str(script()), *arguments]
     errors = []
 
     def take(event: Mapping[str, Any]) -> None:

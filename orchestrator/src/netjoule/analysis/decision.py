@@ -69,7 +69,7 @@ def _pilot_ended(found: Mapping[str, Any], margin_percent: float) -> Reason:
 
 def _answer(verb: str, event: str, arguments: Sequence[str]) -> Mapping[str, Any]:
     found: list[Mapping[str, Any]] = []
-    run_r(verb, arguments, lambda one: found.append(one) if one["event"] == event else None)
+    run_r(verb, [*arguments, "--json"], lambda one: found.append(one) if one["event"] == event else None)
     if not found:
         raise RunFailed(f"the R program gave no {event}", where=verb)
     return found[-1]

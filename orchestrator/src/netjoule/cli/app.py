@@ -136,8 +136,6 @@ def demo(
 
 
 app.command()(quick)
-app.command()(compare)
-app.command()(gate)
 # What stands behind the program is its own, options too.
 app.command(context_settings={"allow_interspersed_args": False})(measure)
 
@@ -297,6 +295,8 @@ def report(
     analysis_console.tell(campaigns[0], "report", output, margin)
 
 
+app.command()(compare)
+app.command()(gate)
 app.command()(history)
 app.command("table-iv")(table_iv)
 app.command("import")(import_results)

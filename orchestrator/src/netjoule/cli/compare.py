@@ -45,6 +45,7 @@ def compare(
     from netjoule.core.console import Output
     from netjoule.core.errors import UsageError
     from netjoule.gate.verdict import EXIT_CODES
+    from netjoule.validation.check import unfinished
 
     if len(campaigns) > 2:
         raise UsageError(f"{len(campaigns)} campaigns", next_step="name one or two")
@@ -54,11 +55,24 @@ def compare(
             f"the campaigns differ: {'; '.join(found_unlike)}",
             next_step="measure both alike, use 'netjoule gate', or compare them all the same with --unlike",
         )
+    if arm is None and reference is None and len(campaigns) == 2:
+        arm, reference = _heads(campaigns)
     asked = {"--margin": margin, "--tolerance": tolerance, "--arm": arm, "--reference": reference}
     options = [word for name, value in asked.items() if value is not None for word in (name, str(value))]
     found = decision.comparison(campaigns, options)
-    _tell({**found, "unlike": found_unlike}, Output(json_lines=json))
+    lacking = [f"{path}: {said}" for path in campaigns if (said := unfinished(path))]
+    if lacking:  # whoever stops when the figures please has decided already
+        found = {**found, "verdict": "inconclusive"}
+    _tell({**found, "unlike": found_unlike, "incomplete": lacking}, Output(json_lines=json))
     raise typer.Exit(EXIT_CODES[str(found["verdict"])])
+
+
+def _heads(campaigns: Sequence[Path]) -> tuple[str | None, str | None]:
+    """Of two sessions of gates the heads: B's, and A's."""
+    from netjoule.store.campaign import Campaign
+
+    a, b = ((Campaign.read(path).workload.document.get("gate") or {}).get("arm") for path in campaigns)
+    return (b, a) if a and b else (None, None)
 
 
 def _differences(campaigns: Sequence[Path]) -> list[str]:
@@ -77,7 +91,7 @@ def _tell(found: Mapping[str, Any], output: Any) -> None:
 
     output.event(found)
     output.say(f"{'unlike campaigns: ' if found['unlike'] else ''}{found['words']}")
-    for line in found["unlike"]:
+    for line in (*found["unlike"], *found["incomplete"]):
         output.say(f"  {line}")
     if found["cells"]:
         output.say()

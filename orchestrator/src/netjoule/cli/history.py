@@ -42,7 +42,9 @@ def history(
     health: Annotated[
         bool, typer.Option("--health", help="Count why gates decided nothing, by rig, instead.")
     ] = False,
-    days: Annotated[int, typer.Option(metavar="N", min=1, help="Of health: how many until now.")] = 1,
+    days: Annotated[
+        int, typer.Option(metavar="N", min=1, max=365_000, help="Of health: how many until now.")
+    ] = 1,
     was_false: Annotated[
         str | None, typer.Option(metavar="ID", help="Mark a regression that was none.")
     ] = None,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netjoule.gate.fingerprint import fingerprint
-from netjoule.gate.settings import workload_version
+from netjoule.gate.settings import without_arms, workload_version
 
 
 def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
@@ -20,7 +20,7 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
     for name, label in (("kernel", "kernel"), ("cpu_model", "CPU"), ("meters", "meters")):
         if of_a[name] != of_b[name]:
             yield f"{label}: {_words(of_a[name])} and {_words(of_b[name])}"
-    versions = [workload_version(one["workload"]) for one in (a, b)]
+    versions = [workload_version(without_arms(one["workload"])) for one in (a, b)]
     if versions[0] != versions[1]:
         names = [one["workload"]["name"] for one in (a, b)]
         yield f"workload: {names[0]} ({versions[0]}) and {names[1]} ({versions[1]})"

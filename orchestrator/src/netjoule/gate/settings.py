@@ -70,6 +70,15 @@ def workload_version(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
 
 
+def without_arms(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A workload without what its arms differ in: two gates of one workload are alike in the rest."""
+    arm, load = document["arm"], document["load"]
+    factors = {name: values for name, values in document["factors"].items() if name != arm}
+    settings = {name: value for name, value in document.get(load, {}).items() if name != "builds"}
+    rest = {name: value for name, value in document.items() if name not in ("arm", "control")}
+    return rest | {"factors": factors} | ({load: settings} if load in document else {})
+
+
 def session_document(
     document: Mapping[str, Any], rule: Rule, names: Names, looks: Sequence[int], pilot: Pilot | None
 ) -> dict[str, Any]:

@@ -7,13 +7,12 @@ import random
 import re
 
 import pytest
-from verdicts import NO_RATIO, arm, failed, pilot, session, verdict
+from verdicts import NO_RATIO, failed, pilot, session, verdict
 
 from netjoule.cli.app import run_command
 from netjoule.gate.history import store, trend
 
 REASON = {"code": "not_confirmed", "detail": "The confirming session did not fail."}
-SAME = [arm("base", "a" * 64), arm("head", "a" * 64)]
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def kept(gate_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("NETJOULE_HISTORY", str(place))
     made = [
         pilot(id="pilot-1", finished_utc="2026-11-01T08:00:00Z"),
-        verdict(id="gate-a", finished_utc="2026-11-02T08:00:00Z", arms=SAME),
+        verdict(id="gate-a", finished_utc="2026-11-02T08:00:00Z", same_arms=True),
         failed(id="gate-b", finished_utc="2026-11-03T08:00:00Z"),
         verdict(
             id="gate-c",
