@@ -29,8 +29,7 @@ gate_pilot <- function(campaign) {
       event = "gate_pilot", words = pilot_words(campaign, found, gate),
       reason = if (ncol(changes$grid) == 0L) no_cell_left(changes, campaign, gate$margin_percent) else NA,
       log_ratio_sd = spread, half_width_percent = half_percent, blocks = found$n, contains_0 = contains_0,
-      narrow_enough = narrow, ranking = cell_ranking(campaign, rows, changes, gate),
-      plan = gate_plan(spread, found$n, gate$margin_percent, gate$tolerance_percent)
+      narrow_enough = narrow, ranking = cell_ranking(campaign, rows, changes, gate)
     ), session_fields(campaign, rows, gate, as_session), list(
       objective = gate$objective, unit = objective_words(campaign, gate$objective)$unit, blocks_finished = finished
     )

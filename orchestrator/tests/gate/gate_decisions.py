@@ -47,6 +47,7 @@ def pilot(half_width_percent: float | None = 1.2, **changes: Any) -> dict[str, A
             "log_ratio_sd": 0.02,
             "half_width_percent": half_width_percent,
             "contains_0": True,
+            "narrow_enough": half_width_percent is not None and half_width_percent <= 1.5,
             "blocks": 12,
             "ranking": [],
         }

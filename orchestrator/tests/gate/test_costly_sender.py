@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import costly_sender
@@ -31,6 +33,14 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def until(true: Callable[[], bool]) -> None:
+    """Wait for what the kernel tells of a process and nobody signals."""
+    deadline = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     real = tmp_path / "real/netjoule-traffic"
@@ -51,28 +61,23 @@ def test_it_uses_its_share_of_the_senders_time_and_nothing_while_that_waits(prog
     with started(program, "send") as sender:
         assert sender.stdin is not None and sender.stdout is not None
         (burner,) = children(sender.pid)
-        time.sleep(0.5)
+        until(lambda: os.getpriority(os.PRIO_PROCESS, burner) == 19)  # what it does before it looks
         before_s, sender_s = cpu_s(burner), cpu_s(sender.pid)
         sender.stdin.write("go\n")
         sender.stdin.flush()
         assert sender.stdout.readline() == "worked\n"
         worked_s = cpu_s(sender.pid) - sender_s
-        deadline = time.monotonic() + 30  # on a busy host it is behind
-        while cpu_s(burner) - before_s < 0.27 * worked_s and time.monotonic() < deadline:
-            time.sleep(0.1)
-        time.sleep(1.0)
+        until(lambda: cpu_s(burner) - before_s > 0.27 * worked_s)  # on a busy host it is behind
+        time.sleep(1.0)  # what it would use too much
         used_s = cpu_s(burner) - before_s
         assert 0.25 * worked_s < used_s < 0.4 * worked_s
         idle_s = cpu_s(burner)
-        time.sleep(1.0)
+        time.sleep(1.0)  # a time in which nothing may be used
         assert cpu_s(burner) - idle_s < 0.02
         sender.stdin.write("end\n")
         sender.stdin.flush()
         assert sender.stdout.read() == "", "nothing holds the sender's pipe when it has ended"
-    deadline = time.monotonic() + 10
-    while Path(f"/proc/{burner}/exe").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: not Path(f"/proc/{burner}/exe").exists())
 
 
 def test_a_server_has_none_beside_it(program: Path) -> None:

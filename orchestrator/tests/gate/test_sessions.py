@@ -13,7 +13,8 @@ from runner_fakes import new_campaign
 
 from netjoule.core.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError
 from netjoule.gate import sessions as rooms
-from netjoule.gate.sessions import Sessions, ended_badly
+from netjoule.gate.campaign_process import ended_badly
+from netjoule.gate.sessions import Sessions
 
 
 def gate(tmp_path: Path, *decides: Mapping[str, Any] | NetjouleError) -> tuple[Sessions, list[str]]:

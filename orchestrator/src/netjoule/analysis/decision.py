@@ -20,11 +20,11 @@ def look(campaign: Path) -> Reason:
     Raises:
         NetjouleError: when R cannot tell.
     """
-    rows, settings = Campaign.read(campaign).rows(), Campaign.read(campaign).workload.document["gate"]
-    if (sick := rig_limits.sick(rows)) is not None:
+    read = Campaign.read(campaign)
+    if (sick := rig_limits.sick(read.rows())) is not None:
         return sick
-    if settings.get("pilot"):
-        return _pilot_ended(pilot(campaign), settings["margin_percent"])
+    if read.workload.document["gate"].get("pilot"):
+        return _pilot_ended(pilot(campaign))
     found = decision(campaign)
     return Reason("" if found["decided"] == "continue" else f"gate_{found['decided']}", str(found["words"]))
 
@@ -59,12 +59,11 @@ def comparison(campaigns: Sequence[Path], options: Sequence[str]) -> Mapping[str
     return _answer("compare", "comparison", [*folders, "--compare", *options])
 
 
-def _pilot_ended(found: Mapping[str, Any], margin_percent: float) -> Reason:
-    """A pilot is long enough once its half-width is at most half of the margin."""
+def _pilot_ended(found: Mapping[str, Any]) -> Reason:
+    """A pilot is long enough once it is narrow enough."""
     half = found["half_width_percent"]
     words = f"{found['blocks']} blocks" + ("" if half is None else f": half-width {half:.2g} %")
-    enough = half is not None and half <= margin_percent / 2
-    return Reason("gate_pilot_enough" if enough else "", words)
+    return Reason("gate_pilot_enough" if found["narrow_enough"] else "", words)
 
 
 def _answer(verb: str, event: str, arguments: Sequence[str]) -> Mapping[str, Any]:

@@ -239,10 +239,10 @@ def _pilot_of(run: GateRun, history: str | None) -> Pilot | None:
     """The latest pilot of this rig and workload, where it came to numbers."""
     from netjoule.gate.fingerprint import fingerprint
     from netjoule.gate.history import store
-    from netjoule.gate.settings import Pilot, workload_version
+    from netjoule.gate.settings import workload_version
 
     workload = run.workload
-    found = store.pilot_of(
+    return store.pilot_of(
         run.topology.name,
         # What a lab's client is shows only when it is logged in to.
         fingerprint({})["fingerprint"] | ({} if run.topology.kind == _EMULATED else {"kernel": ""}),
@@ -251,11 +251,6 @@ def _pilot_of(run: GateRun, history: str | None) -> Pilot | None:
         objective=run.rule.objective,
         url=history,
     )
-    if found is None or found.log_ratio_sd is None or found.half_width_percent is None:
-        return None
-    numbers = (found.log_ratio_sd, found.half_width_percent, found.reference_log_sd)
-    biased = found.reason_code == "pilot_biased"
-    return Pilot(found.kernel, found.meters, found.blocks, *numbers, biased=biased)
 
 
 def _say_length(length: Length, pilot: bool, output: Output) -> None:

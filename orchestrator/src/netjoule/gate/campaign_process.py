@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from netjoule.core import programs
-from netjoule.core.errors import HostLacks, UsageError
-from netjoule.gate.sessions import ended_badly
+from netjoule.core.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError
 from netjoule.hosts import child_process
 
 _ASK = (signal.SIGTERM, signal.SIGTERM)
+_BY_EXIT: dict[int, type[NetjouleError]] = {2: UsageError, 3: HostLacks, 4: InvalidData}
 _GRACE_S = 30.0
 """A testbed takes some seconds to go down."""
 
@@ -40,7 +40,10 @@ def run(
     code, chatter = child_process.run_for_events(command, os.environ, told, ask=_ASK, grace_s=_GRACE_S)
     if code == 0:
         return
-    said = (["", *filter(None, chatter.strip().splitlines())])[-1]
-    if code in (2, 3):
-        raise (UsageError if code == 2 else HostLacks)(said.removeprefix("netjoule: "))
-    raise ended_badly(code, said)
+    raise ended_badly(code, (["", *filter(None, chatter.strip().splitlines())])[-1])
+
+
+def ended_badly(code: int, said: str) -> NetjouleError:
+    """The error of a session by the exit code of its process and its last line; 1 there is no regression."""
+    what = said.removeprefix("netjoule: ") or f"the session ended with exit code {code}"
+    return _BY_EXIT.get(code, RunFailed)(what, code="session_failed")

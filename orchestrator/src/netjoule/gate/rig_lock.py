@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import re
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +23,6 @@ from netjoule.core.errors import InvalidData, file_errors
 
 FOLDER = "NETJOULE_LOCKS"
 """Variable that names another folder for locks; one that all users of the machine share, else."""
-_ASKED_EVERY_S = 0.5
 
 
 def path_of(rig: str, env: Mapping[str, str] = os.environ) -> Path:
@@ -74,24 +74,20 @@ def _opened(path: Path) -> int:
 
 
 def _take(descriptor: int, path: Path, wait_s: float, waiting: Callable[[str], None]) -> None:
-    until, said = time.monotonic() + wait_s, False
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            who = _holder(descriptor)
-        if time.monotonic() >= until:
-            raise InvalidData(
-                f"the rig is in use: {who}, after {wait_s:g} s of waiting",
-                where=str(path),
-                next_step="run it again later, or wait longer with --wait",
-                code="rig_busy",
-            )
-        if not said:
-            waiting(who)
-            said = True
-        time.sleep(_ASKED_EVERY_S)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    except BlockingIOError:
+        waiting(_holder(descriptor))
+    # flock(1) waits in the kernel, with a limit; the lock that it takes is that of our open file.
+    words = ["flock", "--exclusive", "--timeout", f"{wait_s:.3f}", str(descriptor)]
+    if subprocess.run(words, pass_fds=(descriptor,), check=False).returncode:
+        raise InvalidData(
+            f"the rig is in use: {_holder(descriptor)}, after {wait_s:g} s of waiting",
+            where=str(path),
+            next_step="run it again later, or wait longer with --wait",
+            code="rig_busy",
+        )
 
 
 def _holder(descriptor: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from netjoule.analysis import decision
-from netjoule.core.errors import InvalidData, NetjouleError, RunFailed
+from netjoule.core.errors import InvalidData, RunFailed
 from netjoule.core.reason import Reason
 from netjoule.design import rig_limits
 from netjoule.gate import verdict
@@ -100,10 +100,3 @@ def _of_rig(found: Judged) -> Judged:
     if found.verdict == INCONCLUSIVE and found.reason and found.reason.code in _OF_THE_RIG:
         return Judged(SKIPPED, found.reason, found.decision)
     return found
-
-
-def ended_badly(code: int, said: str) -> NetjouleError:
-    """The error of a session's process by its exit code; 1 there is no regression."""
-    what = said.removeprefix("netjoule: ") or f"the session ended with exit code {code}"
-    kind = {4: InvalidData}.get(code, RunFailed)
-    return kind(what, code="session_failed")

@@ -77,7 +77,7 @@ def judged_pilot(found: Mapping[str, Any], margin_percent: float) -> Judged:
             _reason_of(found) if given else Reason("no_cell_left", "no cell of the workload can be compared")
         )
         return Judged(INCONCLUSIVE, reason)
-    if half > margin_percent / 2:
+    if not found["narrow_enough"]:
         words = (
             f"its half-width is {half:.2g} % after {found['blocks']} blocks, and half of the margin is"
             f" {margin_percent / 2:g} %{_better_cell(found)}"

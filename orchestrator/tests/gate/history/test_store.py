@@ -12,6 +12,7 @@ from netjoule.analysis import intervals
 from netjoule.core.errors import HostLacks, InvalidData, UsageError
 from netjoule.gate.history import database, store
 from netjoule.gate.history.tables import arms, cells, gates, marks, sessions
+from netjoule.gate.settings import Pilot
 
 
 def record(made, folder, url, document):
@@ -139,7 +140,14 @@ def test_the_latest_pilot_of_this_rig_as_it_is_now(gate_folder, url):
     assert store.pilot_of(**asked) is None
     made = [
         pilot(id="old", finished_utc="2026-11-01T00:00:00Z"),
-        pilot(id="new", finished_utc="2026-11-03T00:00:00Z"),
+        pilot(
+            id="new",
+            finished_utc="2026-11-03T00:00:00Z",
+            pilot=pilot()["pilot"] | {"blocks": 15},
+            verdict="inconclusive",
+            exit_code=4,
+            reason={"code": "pilot_biased", "detail": "they differ"},
+        ),
         pilot(id="middle", finished_utc="2026-11-02T00:00:00Z"),
         pilot(id="other-rig", rig="rack-2", finished_utc="2026-11-09T00:00:00Z"),
         pilot(id="other-version", workload_version="ba9876543210", finished_utc="2026-11-09T00:00:00Z"),
@@ -160,13 +168,8 @@ def test_the_latest_pilot_of_this_rig_as_it_is_now(gate_folder, url):
     unknown = store.pilot_of(**(asked | {"fingerprint": FINGERPRINT | {"meters": []}}))
     assert unknown == store.pilot_of(**asked)  # before any meter has answered
     found = store.pilot_of(**asked)
-    assert (found.id, found.verdict, found.folder.name) == ("new", "pass", "new")
-    assert (found.blocks, found.log_ratio_sd, found.half_width_percent, found.reference_log_sd) == (
-        12,
-        0.015,
-        0.9,
-        0.011,
-    )
+    meters = tuple(FINGERPRINT["meters"])
+    assert found == Pilot(FINGERPRINT["kernel"], meters, 15, 0.015, 0.9, 0.011, biased=True)
     assert store.pilot_of(**(asked | {"workload": "other"})) is None
 
 

@@ -20,41 +20,12 @@ from netjoule.core.errors import HostLacks, InvalidData, UsageError, refused
 from netjoule.core.words import counted
 from netjoule.gate.history import database
 from netjoule.gate.history.tables import arms, cells, gates, marks, sessions
+from netjoule.gate.settings import Pilot
 from netjoule.store.session import rfc3339
 
 Mark = Literal["was_false", "was_missed"]
 WAS_FALSE: Mark = "was_false"
 WAS_MISSED: Mark = "was_missed"
-
-
-@dataclass(frozen=True, slots=True)
-class Pilot:
-    """What a pilot found of a rig and a workload.
-
-    Attributes:
-        id: of its verdict.
-        verdict: as the gate's; its rig is fit where it is ``pass``.
-        reason_code: why it is not.
-        finished_utc: when.
-        folder: its own.
-        kernel, meters: with their ranges, as in its fingerprint.
-        blocks: that count.
-        log_ratio_sd: standard deviation over blocks of ln(second build / first build).
-        half_width_percent: half of the two-sided 95 % interval.
-        reference_log_sd: of ln(E of the reference workload).
-    """
-
-    id: str
-    verdict: str
-    reason_code: str | None
-    finished_utc: str
-    folder: Path
-    kernel: str
-    meters: tuple[str, ...]
-    blocks: int
-    log_ratio_sd: float | None
-    half_width_percent: float | None
-    reference_log_sd: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +103,14 @@ def pilot_of(
         row = connection.execute(latest).mappings().first()
     if row is None:
         return None
-    found = {name: row[f"pilot_{name}"] for name in ("blocks", "log_ratio_sd", "half_width_percent")}
     return Pilot(
-        **{name: row[name] for name in ("id", "verdict", "reason_code", "finished_utc")},
-        folder=Path(row["folder"]),
         kernel=row["kernel"],
         meters=tuple(json.loads(row["meters"])),
-        **found,
+        blocks=row["pilot_blocks"],
+        log_ratio_sd=row["pilot_log_ratio_sd"],
+        half_width_percent=row["pilot_half_width_percent"],
         reference_log_sd=row["pilot_reference_log_sd"],
+        biased=row["reason_code"] == "pilot_biased",
     )
 
 
