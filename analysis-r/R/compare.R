@@ -39,9 +39,13 @@ comparison <- function(campaigns, arm = NULL, reference = NULL, margin_percent =
 #' @noRd
 compared_arms <- function(campaign, arm, reference) {
   gate <- pick(campaign$meta$workload, "gate", default = list())
-  arms <- setdiff(planned_arms(campaign), pick_text(gate, "rig_arm"))
+  arms <- setdiff(planned_arms(campaign), pick_text(gate, "reference"))
   pairs <- pairs_of_arms(arms, pick_text(campaign$entry, "reference"))
-  default <- if (length(gate) > 0L) gate[c("arm", "reference")] else as.list(pairs[1, c("arm", "reference")])
+  default <- if (length(gate) > 0L) {
+    list(arm = gate$head, reference = gate$base)
+  } else {
+    as.list(pairs[1, c("arm", "reference")])
+  }
   if (length(gate) == 0L && nrow(pairs) != 1L && (is.null(arm) || is.null(reference))) {
     abort_netjoule(
       "The campaign ", campaign$dir, " has the arms ", enumerated(arms), ": name two with --arm and --reference.",
@@ -109,7 +113,7 @@ across_campaigns <- function(campaigns, arm, reference, rule) {
 # to it, inside the mini-block.
 side_rows <- function(campaign, arm, same_rig) {
   rows <- merge(gate_rows(campaign), gate_cells(campaign), by = "place", suffixes = c("_run", ""))
-  rig <- pick_text(campaign$meta, "workload", "gate", "rig_arm")
+  rig <- pick_text(campaign$meta, "workload", "gate", "reference")
   chosen <- !rows$arm %in% rig & (is.null(arm) | rows$arm == c(arm, "")[1])
   own <- rows[chosen]
   own[, compared := !any(below_resolution | hollow | is.na(ea) | ea <= 0), by = list(arm, place)]
@@ -151,7 +155,7 @@ one_reference_workload <- function(campaigns) {
 
 # By its hash in the verdict of its gate; NA where it has none.
 reference_build <- function(campaign) {
-  rig <- pick_text(campaign$meta, "workload", "gate", "rig_arm")
+  rig <- pick_text(campaign$meta, "workload", "gate", "reference")
   path <- file.path(dirname(campaign$dir), "verdict.json")
   if (is.na(rig) || !file.exists(path)) {
     return(NA_character_)

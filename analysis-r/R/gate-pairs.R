@@ -14,8 +14,8 @@ gate_settings <- function(campaign) {
   }
   looks <- sort(as.integer(unlist(gate$looks)))
   c(
-    pick_texts(gate, c("arm", "reference", "objective", "anchor", "rig_arm")),
-    pick_numbers(gate, c("margin_percent", "tolerance_percent", "rig_log_sd", "rig_blocks")),
+    pick_texts(gate, c("head", "base", "objective", "anchor", "reference")),
+    pick_numbers(gate, c("margin_percent", "tolerance_percent", "reference_log_sd", "pilot_blocks")),
     list(looks = looks, blocks_max = max(looks))
   )
 }

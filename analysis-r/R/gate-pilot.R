@@ -12,7 +12,7 @@ gate_pilot <- function(campaign) {
   assert_gate_arms(campaign, gate)
   finished <- finished_blocks(campaign)
   rows <- gate_rows(campaign, gate$objective)[block <= finished]
-  changes <- changes_of(arm_pairs(rows, gate$arm, gate$reference), gate$margin_percent)
+  changes <- changes_of(arm_pairs(rows, gate$head, gate$base), gate$margin_percent)
   d <- unname(rowMeans(changes$grid))
   found <- mean_interval(d)
   spread <- if (found$n > 1L) sd(d) else NA_real_
@@ -104,7 +104,7 @@ cut_cells <- function(campaign, rows, gate, share) {
   cut <- replace(campaign, "arrivals", list(arrived$arrivals))
   found <- recompute_meter(as.list(campaign$meters[1]), cut, runs)
   rows <- copy(rows)[, ea := found$ea_j_per_mbit[match(rows$run_id, found$run_id)]]
-  changes_of(arm_pairs(rows, gate$arm, gate$reference), gate$margin_percent)$cells[how == "ratio"]
+  changes_of(arm_pairs(rows, gate$head, gate$base), gate$margin_percent)$cells[how == "ratio"]
 }
 
 # Mean time of a mini-block of each cell, with all its arms: from the first idle window to the end of the last tail,
@@ -127,7 +127,7 @@ pilot_words <- function(campaign, found, gate) {
     return("Nothing is known yet: a pilot needs two blocks at least.")
   }
   percent <- as_percent(unlist(found[c("mean", "low", "high")]))
-  names <- arm_names(campaign, c(gate$arm, gate$reference))
+  names <- arm_names(campaign, c(gate$head, gate$base))
   of <- objective_words(campaign, gate$objective)$name
   model_sentence(
     campaign, campaign$meters$meter_id[1], names[1], " took ",

@@ -19,12 +19,12 @@ finished_blocks <- function(campaign) {
 #'
 #' @param rows from gate_rows(), of finished blocks.
 #' @param gate from gate_settings().
-#' @param reference the arm that `gate$arm` is compared with.
+#' @param reference the arm that `gate$head` is compared with.
 #' @return list decision (from gate_decision()), verdict, look (the one that decided, else the last; NULL before the
 #'   first), changes (from changes_of() as of then), until (blocks as of then), possible.
 #' @noRd
 decide_arms <- function(rows, gate, reference, finished) {
-  pairs <- arm_pairs(rows, gate$arm, reference)
+  pairs <- arm_pairs(rows, gate$head, reference)
   changes <- function(planned) changes_of(pairs[block <= planned], gate$margin_percent)
   decision <- gate_decision(function(planned) t(rowMeans(changes(planned)$grid)), gate, finished)
   look <- if (decision$look > 0L) decision$looks[[decision$look]]
@@ -53,14 +53,14 @@ gate_session <- function(campaign) {
   # At a look with a rig that is not fit nothing is decided.
   sick <- sick_look(rows, gate, finished)
   until <- if (is.na(sick)) finished else sick - 1L
-  found <- decide_arms(rows, gate, gate$reference, until)
+  found <- decide_arms(rows, gate, gate$base, until)
   anchor <- if (!is.na(gate$anchor)) decide_arms(rows, gate, gate$anchor, until)
   open <- found$verdict == "continue" || found$verdict == "pass" && identical(anchor$verdict, "continue")
   ended <- !is.na(sick) || finished >= gate$blocks_max
   name <- objective_words(campaign, gate$objective)$name
   rig <- rig_health(rows[block <= if (is.na(sick)) finished else sick], gate)
   noisy <- !is.na(sick) && found$verdict == "continue"
-  words <- if (noisy) rig_words(rig, gate) else gate_words(campaign, found, gate, gate$reference, name)
+  words <- if (noisy) rig_words(rig, gate) else gate_words(campaign, found, gate, gate$base, name)
   c(
     list(
       event = "gate_decision", decided = if (open && !ended) "continue" else settled(found),
@@ -89,7 +89,7 @@ session_fields <- function(campaign, rows, gate, found) {
 }
 
 assert_gate_arms <- function(campaign, gate) {
-  named <- unlist(gate[c("arm", "reference", "anchor", "rig_arm")])
+  named <- unlist(gate[c("head", "base", "anchor", "reference")])
   missing <- setdiff(named[!is.na(named)], campaign$plan$arm)
   if (length(missing) > 0L) {
     abort_invalid_data(
@@ -132,7 +132,7 @@ values_of <- function(rows, gate, changes) {
   by_ratio <- changes$cells$place[changes$cells$how == "ratio"]
   grid <- changes$grid
   places <- intersect(colnames(grid), by_ratio)
-  arms <- unlist(gate[c("reference", "arm", "anchor", "rig_arm")], use.names = FALSE)
+  arms <- unlist(gate[c("base", "head", "anchor", "reference")], use.names = FALSE)
   arms <- arms[!is.na(arms)]
   lapply(stats::setNames(nm = arms), function(name) {
     if (length(places) == 0L) {
@@ -153,7 +153,7 @@ log_grid <- function(rows) {
 #' Scatter over blocks of what the reference workload took
 #' @noRd
 rig_scatter <- function(rows, gate) {
-  d <- if (is.na(gate$rig_arm)) numeric() else rowMeans(log_grid(rows[rows$arm == gate$rig_arm]))
+  d <- if (is.na(gate$reference)) numeric() else rowMeans(log_grid(rows[rows$arm == gate$reference]))
   list(sd = if (length(d) > 1L) sd(d) else NA_real_, blocks = length(d))
 }
 
@@ -164,8 +164,8 @@ rig_level <- 0.001
 #' @noRd
 rig_health <- function(rows, gate) {
   now <- rig_scatter(rows, gate)
-  p <- if (now$blocks > 1L && !is.na(gate$rig_log_sd) && !is.na(gate$rig_blocks)) {
-    stats::pf((now$sd / gate$rig_log_sd)^2, now$blocks - 1, gate$rig_blocks - 1, lower.tail = FALSE)
+  p <- if (now$blocks > 1L && !is.na(gate$reference_log_sd) && !is.na(gate$pilot_blocks)) {
+    stats::pf((now$sd / gate$reference_log_sd)^2, now$blocks - 1, gate$pilot_blocks - 1, lower.tail = FALSE)
   } else {
     NA_real_
   }
@@ -184,15 +184,15 @@ rig_words <- function(rig, gate) {
     paste(
       "The rig is noisy: its reference workload scatters by %s %% over %d blocks, in the pilot by %s %%",
       "(F test, p = %s)."
-    ), short(100 * rig$log_sd), rig$blocks, short(100 * gate$rig_log_sd), p_text(rig$p)
+    ), short(100 * rig$log_sd), rig$blocks, short(100 * gate$reference_log_sd), p_text(rig$p)
   )
 }
 
 #' Mean ratio of the arm to the reference workload
 #' @noRd
 over_rig <- function(rows, gate) {
-  if (is.na(gate$rig_arm)) {
+  if (is.na(gate$reference)) {
     return(NA_real_)
   }
-  exp(mean_or_na(compared(arm_pairs(rows, gate$arm, gate$rig_arm))$d))
+  exp(mean_or_na(compared(arm_pairs(rows, gate$head, gate$reference))$d))
 }

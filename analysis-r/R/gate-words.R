@@ -8,7 +8,7 @@
 #' @param name of what is decided upon, "energy per megabit".
 #' @noRd
 gate_words <- function(campaign, found, gate, reference, name) {
-  names <- arm_names(campaign, c(gate$arm, reference))
+  names <- arm_names(campaign, c(gate$head, reference))
   if (is.null(found$look)) {
     return(if (found$verdict == "inconclusive") {
       sprintf("INCONCLUSIVE: no cell of %s can be compared with %s.", names[1], names[2])

@@ -4,7 +4,7 @@
 
 gate_section <- function(looks, ...) {
   utils::modifyList(list(
-    arm = "head", reference = "base", objective = "energy", margin_percent = 3, tolerance_percent = 1,
+    head = "head", base = "base", objective = "energy", margin_percent = 3, tolerance_percent = 1,
     looks = as.list(looks)
   ), list(...))
 }
@@ -17,7 +17,7 @@ gate_section <- function(looks, ...) {
 #' @param anchor log ratio of head over the anchor; NULL without one.
 gate_campaign <- function(d, rig = 0 * d, looks = length(d), anchor = NULL, factors = list(LEVEL = c("1", "9")), ...) {
   arms <- c(base = 1, head = 1, reference = 2, if (!is.null(anchor)) c(anchor = 1))
-  section <- gate_section(looks, rig_arm = "reference", ...)
+  section <- gate_section(looks, reference = "reference", ...)
   if (!is.null(anchor)) section$anchor <- "anchor"
   done_campaign("command", "build", arms,
     factors = factors, blocks = length(d), gate = section, measures = function(cell, watts) {

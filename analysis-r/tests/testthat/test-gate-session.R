@@ -104,11 +104,11 @@ test_that("an anchor is decided by the same rule, and what passed waits for it",
 
 test_that("a rig that scatters far more than its pilot ends the session at the next look", {
   rig <- c(0.1, -0.1, 0.1, -0.1)
-  sick <- session_of(gate_campaign(rep(0, 4), rig = rig, looks = c(4, 6), rig_log_sd = 0.01, rig_blocks = 12L))
+  sick <- session_of(gate_campaign(rep(0, 4), rig = rig, looks = c(4, 6), reference_log_sd = 0.01, pilot_blocks = 12L))
   expect_identical(c(sick$decided, sick$reason$code), c("inconclusive", "rig_noisy"))
   expect_false(sick$rig$ok)
   expect_equal(sick$rig$p, stats::pf((sd(rig) / 0.01)^2, 3, 11, lower.tail = FALSE))
-  well <- session_of(gate_campaign(rep(0, 4), rig = rig / 10, looks = c(4, 6), rig_log_sd = 0.01, rig_blocks = 12L))
+  well <- session_of(gate_campaign(rep(0, 4), rig = rig / 10, looks = c(4, 6), reference_log_sd = 0.01, pilot_blocks = 12L))
   expect_identical(c(well$decided, well$rig$ok), c("pass", "TRUE"))
 })
 
@@ -167,7 +167,7 @@ test_that("flows with a factor as arm are decided too", {
     }))
   )
   edit_json(file.path(dir, "campaign.json"), function(doc) {
-    doc$workload$gate <- gate_section(4, arm = "spin", reference = "absolute")
+    doc$workload$gate <- gate_section(4, head = "spin", base = "absolute")
     doc
   })
   found <- expect_session(dir)
@@ -219,7 +219,7 @@ flow_pilot <- function(noise, quarters, ...) {
     blocks = length(noise), meters = list(synthetic_meter(power = function(transport, payload_bytes, rate_mbps) 1))
   )
   edit_json(file.path(dir, "campaign.json"), function(doc) {
-    doc$workload$gate <- gate_section(length(noise), arm = "spin", reference = "absolute", ...)
+    doc$workload$gate <- gate_section(length(noise), head = "spin", base = "absolute", ...)
     doc
   })
   runs <- merge(data.table::fread(file.path(dir, "plan.csv")), data.table::rbindlist(lapply(

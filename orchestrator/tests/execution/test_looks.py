@@ -21,8 +21,8 @@ from netjoule.validation.check import unfinished
 from netjoule.workload.workload import Workload
 
 GATE = {
-    "arm": "tcp",
-    "reference": "udp",
+    "head": "tcp",
+    "base": "udp",
     "objective": "energy",
     "margin_percent": 3,
     "tolerance_percent": 1,
@@ -130,12 +130,12 @@ def test_a_session_that_was_killed_at_a_look_takes_it_when_it_goes_on(tmp_path: 
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"arm": "quic"}, "gate.arm"),
-        ({"reference": "tcp"}, "gate.reference"),
+        ({"head": "quic"}, "gate.head"),
+        ({"base": "tcp"}, "gate.base"),
         ({"looks": [4, 6]}, "gate.looks"),
         ({"looks": [5, 4, 7]}, "gate.looks"),
         ({"tolerance_percent": 3}, "gate.tolerance_percent"),
-        ({"rig_arm": "udp", "rig_blocks": 12}, "gate"),
+        ({"reference": "udp", "pilot_blocks": 12}, "gate"),
     ],
 )
 def test_a_gate_that_does_not_fit_its_workload_is_refused(change: dict[str, Any], field: str) -> None:

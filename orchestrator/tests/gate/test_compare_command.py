@@ -96,8 +96,8 @@ def test_campaigns_taken_apart_in_time_are_never_called_a_regression(
 
 
 GATE = {
-    "arm": "head",
-    "reference": "base",
+    "head": "head",
+    "base": "base",
     "objective": "energy",
     "margin_percent": 4,
     "tolerance_percent": 2,
@@ -118,6 +118,28 @@ def test_two_sessions_of_gates_are_compared_by_their_heads_and_numbers(
 
 
 BUILT_ELSEWHERE = {"environment": {"MODE": "newer"}}
+
+
+@pytest.mark.parametrize(("hashes", "code"), [(("a", "a"), 1), (("a", "b"), 4), ((None, None), 4)])
+def test_sessions_apart_in_time_are_held_to_one_reference_workload_told_by_its_hash(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    hashes: tuple[str | None, str | None],
+    code: int,
+) -> None:
+    factors = ARMS["factors"] | {"build": ["base", "head", "reference"]}
+    flow = {"builds": {"head": BUILT_ELSEWHERE, "base": {"environment": {"MODE": "old"}}}}
+    asked = {"gate": GATE | {"reference": "reference"}, "factors": factors, "flow": flow}
+    paths = []
+    for seed, (effect, sha256) in enumerate(zip((1.0, 1.2), hashes, strict=True), 1):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        paths.append(str(campaign(folder / "session-1", effect, 0.005, seed, **asked)))
+        arm = {"name": "reference", "kind": "installed", "sha256": sha256}
+        (folder / "verdict.json").write_text(json.dumps({"workload_version": "1", "arms": [arm]}))
+    found_code, found = answer(capsys, *paths)
+    assert (found_code, found["one_reference_workload"]) == (code, code == 1)
+    assert found["ratio"] == pytest.approx(1.2, rel=0.02)
 
 
 def test_a_campaign_that_is_not_whole_decides_nothing(

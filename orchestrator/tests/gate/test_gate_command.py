@@ -19,7 +19,7 @@ from simulated_rig import Rig
 
 from netjoule.cli import launch
 from netjoule.cli.app import run_command
-from netjoule.core.errors import HostLacks
+from netjoule.core.errors import HostLacks, InvalidData
 from netjoule.gate import campaign_process, rig_lock
 from netjoule.gate.history import store
 from netjoule.store.fingerprint import host_fingerprint
@@ -152,6 +152,53 @@ def test_a_rig_in_use_is_a_verdict_too(
     assert "another" in verdict["words"]
     assert Path("out.xml").exists()
     assert len(rig.sessions) == 1  # the pilot's
+
+
+def test_a_meter_that_is_lost_decides_nothing_and_the_next_gate_starts_clean(
+    rig_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = piloted(monkeypatch, 0.01, 12)
+    run = rig.run
+
+    def lost(*_: object) -> None:
+        raise InvalidData("meter m stopped answering", code="session_failed")
+
+    monkeypatch.setattr(rig, "run", lost)
+    code, verdict = gate(rig, monkeypatch, "lost")
+    assert (code, verdict["verdict"], verdict["reason"]["code"]) == (4, "skipped", "session_failed")
+    assert "meter m stopped answering" in verdict["words"]
+    monkeypatch.setattr(rig, "run", run)
+    code, verdict = gate(rig, monkeypatch, "next")
+    assert (code, [Path(row["folder"]).name for row in store.listed()]) == (0, ["pilot", "lost", "next"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--objective", "p99_delay", "--workload", "command.yaml"], "command does not measure it"),
+        (["--junit", "out", "--markdown", "out"], "name one file"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_before_anything_is_made(
+    rig_folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    command = {name: WORKLOAD[name] for name in ("schema_version", "name", "blocks", "timing")}
+    command |= {"load": "command", "factors": {}, "command": {"run": ["true"]}}
+    Path("command.yaml").write_text(yaml.safe_dump(command))
+    words = ["gate", "--base", "A=1", "--head", "A=2", "--workload", "workload.yaml", "--testbed", "rig.yaml"]
+    assert run_command([*words, "--out", "gate", *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not Path("gate").exists()
+
+
+def test_the_history_of_another_program_is_refused_before_anything_is_measured(
+    rig_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("other.sqlite").write_text("no database")
+    words = ["gate", "--base", "A=1", "--head", "A=2", "--workload", "workload.yaml", "--testbed", "rig.yaml"]
+    assert run_command([*words, "--out", "gate", "--history", "other.sqlite"]) == 3
+    assert "no database of netjoule's history" in capsys.readouterr().err
+    assert not Path("gate").exists()
 
 
 def test_other_ranges_than_the_pilots_decide_nothing(

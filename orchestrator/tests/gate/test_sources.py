@@ -154,8 +154,8 @@ def test_builds_are_arms_with_the_installed_programs_as_reference() -> None:
     }
     assert names == Names("head", "base", None, "reference")
     arms = (built("base"), head)
-    assert [one["name"] for one in sources.as_verdict(arms, names)] == ["base", "head", "reference"]
-    assert sources.as_verdict(arms, names)[-1]["kind"] == "installed"
+    assert [one["name"] for one in sources.as_verdict(arms, names, None)] == ["base", "head", "reference"]
+    assert sources.as_verdict(arms, names, None)[-1]["kind"] == "installed"
     assert len(found.cells) == 4, "what was compared before is what cells differ in"
     assert found.document["statistics"] == {"alpha": 0.1}, "its contrasts are of other arms"
 
@@ -172,11 +172,15 @@ def test_settings_are_values_of_their_factor_and_the_workloads_own_is_the_refere
     found, names = compared(FLOWS, *arms)
     assert (found.arm, found.arms) == ("transport", ("udp", "quic", "tcp"))
     assert names == Names("quic", "udp", None, "tcp")
-    assert [one["kind"] for one in sources.as_verdict(arms, names)] == ["setting", "setting", "installed"]
+    assert [one["kind"] for one in sources.as_verdict(arms, names, None)] == [
+        "setting",
+        "setting",
+        "installed",
+    ]
     arms = sources.arms_of_settings(parse("transport=tcp", "transport=quic", None, "flow"))
     found, names = compared(FLOWS, *arms)
     assert (found.arms, names.reference) == (("tcp", "quic"), "tcp")
-    assert [one["name"] for one in sources.as_verdict(arms, names)] == ["tcp", "quic"]
+    assert [one["name"] for one in sources.as_verdict(arms, names, None)] == ["tcp", "quic"]
 
 
 def test_settings_of_numbers_are_arms_by_their_names() -> None:

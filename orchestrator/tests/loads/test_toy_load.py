@@ -38,6 +38,7 @@ ENTRY = {
     "arm": "wait_ms",
     "reference": None,
     "control": None,
+    "objectives": ["energy"],
     "compared_at": None,
     "window": "until_done",
     "document": None,

@@ -255,14 +255,14 @@ def test_a_shipped_device_model_keeps_its_name():
 
 # Texts that people, programs and instruments write: masked as running text.
 _RUNNING = (
-    "access adapter addresses anchor arm bssid buffers build calibration campaign code cpu_model csv "
-    "cycles_reason description detail device device_model direction directory distribution document "
-    "elements emulation environment factors failed failure file filter firmware flag generator_version "
-    "generator_versions governor identification identity_file interface ipv4 ipv6 json kernel known_hosts "
-    "load machine make mapping_source message meter_id model name offloads pacing part path profile "
-    "programs provisional reason reference regex resource rig_arm run scaling server_ready settings "
-    "source state station status sysctls system text to transport_options transport_stats unit version "
-    "versions via work_unit"
+    "access adapter addresses anchor arm base bssid buffers build calibration campaign code "
+    "cpu_model csv cycles_reason description detail device device_model direction directory "
+    "distribution document elements emulation environment factors failed failure file filter "
+    "firmware flag generator_version generator_versions governor head identification identity_file "
+    "interface ipv4 ipv6 json kernel known_hosts load machine make mapping_source message meter_id "
+    "model name offloads pacing part path profile programs provisional reason reference regex "
+    "resource run scaling server_ready settings source state station status sysctls system text to "
+    "transport_options transport_stats unit version versions via work_unit"
 )
 RUNNING = {"", *_RUNNING.split()}
 

@@ -71,7 +71,7 @@ def _heads(campaigns: Sequence[Path]) -> tuple[str | None, str | None]:
     """Of two sessions of gates the heads: B's, and A's."""
     from netjoule.store.campaign import Campaign
 
-    a, b = ((Campaign.read(path).workload.document.get("gate") or {}).get("arm") for path in campaigns)
+    a, b = ((Campaign.read(path).workload.document.get("gate") or {}).get("head") for path in campaigns)
     return (b, a) if a and b else (None, None)
 
 

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,18 +12,14 @@ import typer
 from netjoule.cli import typed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from netjoule.core.console import Output
-    from netjoule.gate.gate_run import GateRun, Length
-    from netjoule.gate.settings import Pilot, Rule
-    from netjoule.gate.sources import Source
-    from netjoule.topology.topology import Topology
+    from netjoule.gate.gate_run import Length
 
 Objective = Literal["energy", "throughput", "cpu_time", "p99_delay"]
 File = Annotated[Path | None, typer.Option(metavar="FILE")]
 
-_EMULATED = "emulated"
 _SECONDS = 3600.0
 
 
@@ -86,8 +81,15 @@ def gate(
 
     Example: netjoule gate --pilot --base main --build 'cargo build --release' --workload gate
     """
+    from functools import partial
+
+    from netjoule.cli import launch
+    from netjoule.core import programs
+    from netjoule.core.clock import SystemClock
     from netjoule.core.console import Output
     from netjoule.core.errors import InvalidData, RunFailed, UsageError
+    from netjoule.gate import command, outputs
+    from netjoule.gate.command import Asked, Told
     from netjoule.gate.settings import Rule
 
     if pilot == (head is not None):
@@ -97,169 +99,41 @@ def gate(
     if not 0 <= tolerance < margin < 100:
         raise UsageError(f"tolerance {tolerance:g} % and margin {margin:g} % do not rise from 0 to 100 %")
     output = Output(json_lines=json)
-    asked = _Asked(base, base if head is None else head, anchor, build, workload, pilot)
-    rule = Rule(objective, margin, tolerance)
+    clock = SystemClock()
+    asked = Asked(
+        base=base,
+        head=base if head is None else head,
+        anchor=anchor,
+        build=build,
+        workload=workload,
+        pilot=pilot,
+        rule=Rule(objective, margin, tolerance),
+        testbed=testbed or programs.shipped(launch.DEFAULT_TOPOLOGY),
+        folder=out or launch.default_out("gate", clock.utc_now()),
+        history=history,
+        max_blocks=max_blocks,
+        max_time_s=max_time,
+        wait_s=wait,
+    )
     files = {"junit": junit, "markdown": markdown, "openmetrics": openmetrics}
     files |= {"benchstat": benchstat, "bencher": bencher}
+    wanted = outputs.distinct({name: path for name, path in files.items() if path is not None})
+    told = Told(output.error, _events(output), partial(_say_length, asked.pilot, output))
     try:
-        run = _begun(asked, rule, testbed, out, output)
-        with ExitStack() as stack:
-            found = _decided(stack, run, asked, history, (max_blocks, max_time), wait, output)
+        found = command.decided(asked, told, launch.draw_seed, clock.utc_now)
     except RunFailed as error:  # 1 is a regression, and nothing else
         raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error
-    _conclude(found, run.folder, history, files, output, annotate=annotations)
+    _conclude(found, asked.folder, history, wanted, output, annotate=annotations)
     raise typer.Exit(0 if warn_only and found["verdict"] == "fail" else found["exit_code"])
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The options that say what is compared by what."""
-
-    base: str
-    head: str
-    anchor: str | None
-    build: str | None
-    workload: str
-    pilot: bool
-
-
-def _begun(asked: _Asked, rule: Rule, testbed: Path | None, out: Path | None, output: Output) -> GateRun:
-    """The gate, its folder made, before it has arms."""
-    from netjoule import loads
-    from netjoule.analysis import analysis
-    from netjoule.cli import launch
-    from netjoule.core import programs
-    from netjoule.core.clock import SystemClock
-    from netjoule.core.errors import file_errors
-    from netjoule.gate import worktrees
-    from netjoule.gate.gate_run import GateRun
-    from netjoule.gate.settings import Names
-    from netjoule.store import folder_limits
-    from netjoule.topology import topology
-    from netjoule.workload import workload
-
-    clock = SystemClock()
-    where = testbed or programs.shipped(launch.DEFAULT_TOPOLOGY)
-    on = topology.load(where)
-    document = loads.read(workload.find(asked.workload, programs.shipped("workloads"))).document
-    analysis.require_r()
-    worktrees.require(_sources(asked, document), Path())  # what names nothing leaves no folder
-    folder = out or launch.default_out("gate", clock.utc_now())
-    folder_limits.require_free(folder)
-    with file_errors("create", folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    told = _events(output)
-    return GateRun(
-        folder, document, document, Names(), (), rule, on, where, False, launch.draw_seed, told, clock.utc_now
-    )
-
-
-def _sources(asked: _Asked, document: Mapping[str, Any]) -> Sequence[Source]:
-    """What the options name; of a pilot the base, twice."""
-    from netjoule.core.errors import UsageError
-    from netjoule.gate import sources
-
-    named = sources.parse(
-        asked.base, asked.head, asked.anchor, document["load"], with_build=asked.build is not None
-    )
-    if asked.build is not None and all(one.kind != sources.GIT for one in named):
-        raise UsageError("--build builds git refs, and none is named", next_step="leave it out")
-    return sources.pilot(named) if asked.pilot else named
-
-
-def _decided(
-    stack: ExitStack,
-    run: GateRun,
-    asked: _Asked,
-    history: str | None,
-    limits: tuple[int | None, float | None],
-    wait_s: float,
-    output: Output,
-) -> dict[str, Any]:
-    """The verdict; the rig is ours, and what was built for the arms is there, until the stack ends."""
-    from netjoule.core.errors import InvalidData
-    from netjoule.core.reason import Reason
-    from netjoule.gate.gate_run import require_fit, require_short
-
-    kind: Literal["gate", "pilot"] = "pilot" if asked.pilot else "gate"
-    known = None if asked.pilot else _pilot_of(run, history)
-    if not asked.pilot and (why := require_fit(known, run.rule)):
-        return run.skipped(kind, why)
-    try:
-        stack.enter_context(_rig(run.topology, run.folder, wait_s, output))
-        run = _armed(stack, run, asked, output)
-    except InvalidData as error:  # neither says anything about energy
-        if error.code not in ("rig_busy", "build_failed"):
-            raise
-        return run.skipped(kind, Reason(error.code, str(error)))
-    length = run.length(known)
-    _say_length(length, asked.pilot, output)
-    require_short(length, *limits)
-    return run.piloted(length) if known is None else run.decided(known, length)
-
-
-def _armed(stack: ExitStack, run: GateRun, asked: _Asked, output: Output) -> GateRun:
-    """The same with its arms, built."""
-    from netjoule.gate import sources, worktrees
-
-    arms = stack.enter_context(
-        worktrees.ready(
-            _sources(asked, run.workload),
-            run.workload,
-            folder=run.folder,
-            repository=Path(),
-            build=asked.build,
-            say=output.error,
-        )
-    )
-    document, names = sources.with_arms(run.workload, arms)
-    return replace(
-        run,
-        document=document,
-        names=names,
-        arms=sources.as_verdict(arms, names),
-        same_arms=sources.same_programs(arms),
-    )
-
-
-def _rig(on: Topology, folder: Path, wait_s: float, output: Output) -> AbstractContextManager[None]:
-    """The lock of a rig: an emulated one is this machine, whatever its topology is called."""
-    from netjoule.gate import rig_lock
-
-    name = _EMULATED if on.kind == _EMULATED else on.name
-    return rig_lock.held(
-        rig_lock.path_of(name),
-        f"gate {folder.name}",
-        wait_s,
-        lambda who: output.error(f"waiting for the rig: {who} has it"),
-    )
-
-
-def _pilot_of(run: GateRun, history: str | None) -> Pilot | None:
-    """The latest pilot of this rig and workload, where it came to numbers."""
-    from netjoule.gate.fingerprint import fingerprint
-    from netjoule.gate.history import store
-    from netjoule.gate.settings import workload_version
-
-    workload = run.workload
-    return store.pilot_of(
-        run.topology.name,
-        # What a lab's client is shows only when it is logged in to.
-        fingerprint({})["fingerprint"] | ({} if run.topology.kind == _EMULATED else {"kernel": ""}),
-        workload["name"],
-        workload_version(workload),
-        objective=run.rule.objective,
-        url=history,
-    )
-
-
-def _say_length(length: Length, pilot: bool, output: Output) -> None:
+def _say_length(pilot: bool, output: Output, length: Length) -> None:
     from netjoule.core.console import duration_text
 
     what = "the pilot" if pilot else "a session"
     time = duration_text(length.duration_s)
     again = "" if pilot else "; a FAIL is confirmed by a second one"
-    output.error(f"{what} has {length.looks[0]} to {length.blocks_max} blocks, about {time} at most{again}")
+    output.error(f"{what} has {length.looks[0]} to {length.blocks_max} blocks, at most about {time}{again}")
     output.event({"event": "gate_length", "looks": length.looks, "duration_s": length.duration_s})
 
 
@@ -284,7 +158,7 @@ def _conclude(
     found: Mapping[str, Any],
     folder: Path,
     history: str | None,
-    files: Mapping[str, Path | None],
+    files: Mapping[str, Path],
     output: Output,
     *,
     annotate: bool,
@@ -295,7 +169,7 @@ def _conclude(
     from netjoule.gate.history import store
     from netjoule.gate.outputs import terminal
 
-    problems = outputs.write(found, {name: path for name, path in files.items() if path is not None})
+    problems = outputs.write(found, files)
     kept = False
     try:  # before anything is printed: who reads it may be gone
         kept = store.record(found, folder, history)

@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import netjoule_contracts as contracts
+from netjoule.core.errors import UsageError
+
 PILOT_LOOKS = (12, 15, 18, 21, 24)
 _NOT_ASKED = ("name", "description", "blocks", "seed", "statistics", "gate", "limits")
 
@@ -70,6 +73,14 @@ def workload_version(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
 
 
+def require_objective(document: Mapping[str, Any], objective: str) -> None:
+    """Refuse what the workload's load does not measure. Raises UsageError."""
+    known = contracts.loads()[document["load"]]["objectives"]
+    if objective not in known:
+        what = f"--objective {objective}: the load {document['load']} does not measure it"
+        raise UsageError(what, next_step=f"take one of {', '.join(known)}")
+
+
 def without_arms(document: Mapping[str, Any]) -> dict[str, Any]:
     """A workload without what its arms differ in: two gates of one workload are alike in the rest."""
     arm, load = document["arm"], document["load"]
@@ -92,8 +103,8 @@ def session_document(
         pilot: whose scatter the reference workload is held to; None in a pilot.
     """
     section: dict[str, Any] = {
-        "arm": names.head,
-        "reference": names.base,
+        "head": names.head,
+        "base": names.base,
         "objective": rule.objective,
         "margin_percent": rule.margin_percent,
         "tolerance_percent": rule.tolerance_percent,
@@ -104,8 +115,8 @@ def session_document(
     if names.anchor is not None:
         section["anchor"] = names.anchor
     if names.reference is not None:
-        section["rig_arm"] = names.reference
+        section["reference"] = names.reference
         if pilot is not None and pilot.reference_log_sd:
-            section |= {"rig_log_sd": pilot.reference_log_sd, "rig_blocks": pilot.blocks}
+            section |= {"reference_log_sd": pilot.reference_log_sd, "pilot_blocks": pilot.blocks}
     rest = {name: value for name, value in document.items() if name not in ("seed", "statistics")}
     return {**rest, "blocks": looks[-1], "gate": section}

@@ -26,6 +26,7 @@ BASE, HEAD, ANCHOR, REFERENCE = "base", "head", "anchor", "reference"
 GIT, DIRECTORY, BINARY, ENVIRONMENT, SETTING, INSTALLED = (
     *("git", "directory", "binary", "environment", "setting", "installed"),
 )
+_WITHOUT_OWN = (SETTING, INSTALLED)
 PATH = "path"
 """Of a source alone: the file system tells whether it is a folder or a program."""
 _ARM = next(
@@ -162,12 +163,15 @@ def with_arms(document: Mapping[str, Any], arms: Sequence[Arm]) -> tuple[dict[st
     return changed, Names(named[HEAD], named[BASE], named.get(ANCHOR), reference)
 
 
-def as_verdict(arms: Sequence[Arm], names: Names) -> list[dict[str, Any]]:
-    """All arms as verdict.json has them, that of the reference workload among them."""
+def as_verdict(arms: Sequence[Arm], names: Names, installed: str | None) -> list[dict[str, Any]]:
+    """All arms as verdict.json has them, that of the reference workload among them.
+
+    `installed` is the SHA-256 of the program that a workload without builds runs, None where nobody knows.
+    """
     found = list(arms)
     if names.reference is not None and names.reference not in {one.name for one in arms}:
         found.append(Arm(REFERENCE, names.reference, INSTALLED, "the workload as it is"))
-    return [one.as_json() for one in found]
+    return [(replace(one, sha256=installed) if one.kind in _WITHOUT_OWN else one).as_json() for one in found]
 
 
 def _with_settings(document: Mapping[str, Any], arms: Sequence[Arm]) -> tuple[dict[str, Any], str]:

@@ -54,7 +54,7 @@ def ready(
 
     Raises:
         UsageError: for an unknown ref, no repository, no such file.
-        InvalidData: when a build fails, which says nothing about energy.
+        InvalidData: when a build fails or makes no program, which says nothing about energy.
         HostLacks: without git.
     """
     if all(one.kind == sources.SETTING for one in asked):
@@ -172,6 +172,15 @@ def digest(content: Path) -> str:
         return whole.hexdigest()
 
 
+def installed(document: Mapping[str, Any]) -> str | None:
+    """SHA-256 of the program that a workload runs as it is; None where its load does not say which."""
+    try:
+        content = loads.build_settings(document, None, {}).content
+    except UsageError:  # of a load without builds
+        return None
+    return None if content is None else digest(content)
+
+
 def _sha256(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
@@ -183,7 +192,10 @@ def _arm(source: Source, document: Mapping[str, Any], tree: Path | None, commit:
     try:
         made = loads.build_settings(document, place, variables)
     except UsageError as error:
-        raise UsageError(f"--{source.role} {source.text}: {error.what}", next_step=error.next_step) from error
+        what = f"--{source.role} {source.text}: {error.what}"
+        if tree is not None:  # built, and not to what was wanted
+            raise InvalidData(what, next_step=error.next_step, code="build_failed") from error
+        raise UsageError(what, next_step=error.next_step) from error
     kind = source.kind
     if kind == sources.PATH:
         kind = sources.DIRECTORY if place is not None and place.is_dir() else sources.BINARY

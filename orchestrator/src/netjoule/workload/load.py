@@ -197,7 +197,7 @@ class BuildSettings:
 
     Attributes:
         said: what stands under its name in the `builds` of its load's settings.
-        content: the program or folder whose bytes tell it from others; None of what is installed.
+        content: the program or folder whose bytes tell it from others; None where nobody knows.
     """
 
     said: Mapping[str, Any]

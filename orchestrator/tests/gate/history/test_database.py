@@ -140,6 +140,35 @@ def test_what_is_no_database_is_named_and_kept(gate_folder, tmp_path):
     assert place.read_text() == "gate,verdict\n" * 100
 
 
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["CREATE TABLE orders (id INTEGER)"],
+        [
+            "CREATE TABLE alembic_version (version_num VARCHAR(32))",
+            "INSERT INTO alembic_version VALUES ('a3f09c')",
+        ],
+    ],
+)
+def test_the_database_of_another_program_is_named_and_kept(gate_folder, tmp_path, statements):
+    place = tmp_path / "history.sqlite"
+    with sqlite3.connect(place) as raw:
+        for statement in statements:
+            raw.execute(statement)
+    raw.close()
+    for use in (
+        lambda url: store.listed(url=url),
+        lambda url: store.record(verdict(), gate_folder(), url),
+        database.require,
+    ):
+        with pytest.raises(HostLacks, match="no database of netjoule's history") as refused:
+            use(str(place))
+        one_sentence(refused)
+    with sqlite3.connect(place) as raw:
+        assert raw.execute("SELECT count(*) FROM sqlite_master").fetchone() == (1,)
+    raw.close()
+
+
 READ_ONLY = """
 import sys, json
 from pathlib import Path

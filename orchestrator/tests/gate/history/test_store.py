@@ -249,3 +249,9 @@ def test_lists_are_of_a_rig_or_a_workload_and_end_with_the_newest(gate_folder, u
     assert ids(rig="bench") == ["b", "a"]
     assert ids(workload="page") == ["c"]
     assert ids(rig="bench", workload="page") == []
+
+
+def test_a_mark_makes_no_history(tmp_path):
+    with pytest.raises(UsageError, match="no gate 'g1'"):
+        store.mark("g1", "was_false", "", str(tmp_path / "history.sqlite"))
+    assert list(tmp_path.iterdir()) == []

@@ -4,6 +4,7 @@ import os
 import pytest
 import verdict_documents as made
 
+from netjoule.core.errors import UsageError
 from netjoule.gate import outputs
 
 
@@ -33,6 +34,13 @@ def test_what_cannot_be_written_is_one_sentence_and_the_others_are(tmp_path):
     )
     assert (tmp_path / "good.md").read_text().startswith("**netjoule gate:**")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "good.md", "pipe"]
+
+
+def test_one_file_is_not_two_formats(tmp_path):
+    wanted = {"junit": tmp_path / "out", "markdown": tmp_path / "x" / ".." / "out"}
+    with pytest.raises(UsageError, match="--junit and --markdown name one file"):
+        outputs.distinct(wanted)
+    assert outputs.distinct({"junit": tmp_path / "out"}) == {"junit": tmp_path / "out"}
 
 
 def test_a_link_is_kept_and_what_it_leads_to_is_replaced(tmp_path):

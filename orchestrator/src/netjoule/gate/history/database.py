@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -31,6 +32,7 @@ _WRITER = 0x6E6A6F75
 _FULL = ("the disk is full", "free some space, then run 'netjoule history --record FOLDER' on the gate")
 _READ_ONLY = ("it is read-only", "check who owns the file and its folder, or name another with --history")
 _BUSY = ("another program holds it", "wait for it to end; then repeat the command")
+_REVISION = re.compile("[0-9]{4}")
 _NO_HISTORY = ("it is no database of netjoule's history", "name another with --history")
 _BY_SQLITE = {
     sqlite3.SQLITE_FULL: _FULL,
@@ -78,6 +80,12 @@ def address(asked: str | None) -> URL:
 _FORMS = "name a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 
 
+def require(asked: str | None) -> None:
+    """Refuse what no history can be kept in. Raises UsageError, HostLacks as `reading`."""
+    with reading(asked):
+        pass
+
+
 @contextmanager
 def reading(asked: str | None) -> Iterator[Connection | None]:
     """A transaction that sees one state of the history; nothing where there is none yet.
@@ -92,7 +100,7 @@ def reading(asked: str | None) -> Iterator[Connection | None]:
         return
     with _connected(url, "BEGIN") as connection:
         found = revision(connection)
-        _require_known(found, url)
+        _require_ours(connection, found, url)
         if found in (None, REVISION):
             yield connection if found else None
             return
@@ -115,7 +123,7 @@ def writing(asked: str | None) -> Iterator[Connection]:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITER})
         found = revision(connection)
         if found != REVISION:
-            _require_known(found, url)
+            _require_ours(connection, found, url)
             migrate(connection, REVISION)
         yield connection
 
@@ -150,7 +158,13 @@ def alembic_config() -> Any:
     return config
 
 
-def _require_known(found: str | None, url: URL) -> None:
+def _require_ours(connection: Connection, found: str | None, url: URL) -> None:
+    """Refuse a database with somebody else's tables, and one of a newer netjoule. Raises HostLacks."""
+    others = found is None and set(inspect(connection).get_table_names()) - {"alembic_version"}
+    if others or (found is not None and not _REVISION.fullmatch(found)):
+        raise HostLacks(
+            f"the history {_shown(url)} cannot be used: {_NO_HISTORY[0]}", next_step=_NO_HISTORY[1]
+        )
     if found is not None and found > REVISION:
         raise HostLacks(
             f"the history {_shown(url)} is of a newer netjoule (schema {found}; this one knows {REVISION})",

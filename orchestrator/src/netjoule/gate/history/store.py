@@ -138,19 +138,25 @@ def mark(gate: str, as_what: Mark, note: str = "", url: str | None = None) -> bo
     Raises:
         UsageError: when there is no such gate, or its verdict cannot have been wrong in this way.
     """
+    _require_markable(gate, as_what, url)
     with database.writing(url) as connection:
-        verdict = connection.execute(select(gates.c.verdict).where(gates.c.id == gate)).scalar()
-        if verdict is None:
-            raise UsageError(f"the history has no gate {gate!r}", next_step="'netjoule history' lists them")
-        if (verdict == "fail") != (as_what == "was_false"):
-            wrong = "was no alarm" if as_what == "was_false" else "was an alarm"
-            raise UsageError(f"the verdict of {gate} is '{verdict}': it {wrong}", next_step="mark another")
         key = {"gate": gate, "mark": as_what}
         if connection.execute(select(marks).filter_by(**key)).first():
             return False
         now = rfc3339(SystemClock().utc_now())
         connection.execute(insert(marks), key | {"note": note, "marked_utc": now})
     return True
+
+
+def _require_markable(gate: str, as_what: Mark, url: str | None) -> None:
+    asked = select(gates.c.verdict).where(gates.c.id == gate)
+    with database.reading(url) as connection:  # where there is no history, none is made
+        verdict = None if connection is None else connection.execute(asked).scalar()
+    if verdict is None:
+        raise UsageError(f"the history has no gate {gate!r}", next_step="'netjoule history' lists them")
+    if (verdict == "fail") != (as_what == "was_false"):
+        wrong = "was no alarm" if as_what == "was_false" else "was an alarm"
+        raise UsageError(f"the verdict of {gate} is '{verdict}': it {wrong}", next_step="mark another")
 
 
 def listed(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from netjoule.core import files
-from netjoule.core.errors import NetjouleError, RunFailed, refused
+from netjoule.core.errors import NetjouleError, RunFailed, UsageError, refused
 
 FORMATS = {
     "junit": "junit",
@@ -32,6 +32,16 @@ def text(verdict: Mapping[str, Any], format_: str) -> str:
     """The verdict in one of `FORMATS`."""
     written: str = importlib.import_module(f"{__name__}.{FORMATS[format_]}").text(verdict)
     return written
+
+
+def distinct(wanted: Mapping[str, Path]) -> Mapping[str, Path]:
+    """The same. Raises UsageError where one file is to hold two formats."""
+    of: dict[Path, str] = {}
+    for format_, path in wanted.items():
+        other = of.setdefault(path.resolve(), format_)
+        if other != format_:
+            raise UsageError(f"--{other} and --{format_} name one file: {path}", next_step="name two")
+    return wanted
 
 
 def write(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -189,6 +190,8 @@ def settings_of(said: Mapping[str, Any], place: Path | None, environment: Mappin
     own: dict[str, Any] = {}
     if place is not None:
         own = {"directory": str(place)} if place.is_dir() else {"run": [str(place), *said["run"][1:]]}
+    elif installed := shutil.which(said["run"][0]):
+        place = Path(installed)
     return BuildSettings(own | ({"environment": dict(environment)} if environment else {}), place)
 
 

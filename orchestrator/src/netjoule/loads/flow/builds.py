@@ -139,10 +139,14 @@ def settings_of(
 
     Raises:
         UsageError: for a folder without a program.
+        HostLacks: where netjoule-traffic is not installed.
     """
-    found = None if place is None else _program_in(place)
-    own: dict[str, Any] = {} if found is None else {"programs": str(found)}
-    return BuildSettings(own | ({"environment": dict(environment)} if environment else {}), found)
+    own: dict[str, Any] = {} if place is None else {"programs": str(_program_in(place))}
+    content = own.get("programs") or (
+        programs.find(PROGRAM) if said.get("generator", PROGRAM) == PROGRAM else None
+    )
+    said_of = own | ({"environment": dict(environment)} if environment else {})
+    return BuildSettings(said_of, None if content is None else Path(content))
 
 
 def is_program(path: Path) -> bool:
