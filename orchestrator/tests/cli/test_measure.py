@@ -22,6 +22,7 @@ from tiny_campaign import netjoule, table, until_released, written
 
 from netjoule import loads
 from netjoule.cli.measure import document, variables
+from netjoule.core import programs
 from netjoule.core.errors import HostLacks, UsageError
 from netjoule.design.timeline import MeterPace
 from netjoule.loads.command.load import CommandLoad
@@ -131,6 +132,23 @@ def test_a_command_that_always_fails_leaves_no_valid_run(tmp_path: Path) -> None
         assert any("no disk" in row["detail"] for row in table(path))
     again = netjoule("resume", str(out))
     assert again.returncode == 4, again.stderr
+
+
+@pytest.mark.netns
+def test_a_testbed_of_one_cpu_gives_a_command_no_more(tmp_path: Path) -> None:
+    out = tmp_path / "measure"
+    argv = [
+        "measure",
+        "--testbed",
+        str(programs.shipped("testbed/topologies/one-cpu.yaml")),
+        "--out",
+        str(out),
+    ]
+    argv += ["--blocks", "1", "-t", "1", "--work-regex", r"(\d+)", "--unit", "CPU", "--"]
+    done = netjoule(*argv, "sh", "-c", "sleep 0.5; nproc")
+    assert done.returncode == 0, done.stderr
+    (run,) = documents_of(out, "run.json")
+    assert run["work"]["quantity"] == run["work"]["repeat"] > 1
 
 
 @pytest.fixture(scope="module")

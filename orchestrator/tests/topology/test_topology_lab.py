@@ -230,7 +230,8 @@ FAULTS = [
     ([("hosts.shelf.roles.1", "controller")], "meters.0.host", "a meter on the controller has no host"),
     ([("meters.0.host", "attic")], "meters.0.host", "no host is called 'attic'"),
     ([("meters.0.host", "tower")], "meters.0.host", "host tower has not the role meter_host"),
-    ([("link", {"preset": "ideal-216"})], "link", "a testbed of kind lab has no emulated link"),
+    ([("link", {"preset": "ideal-216"})], "link", "a testbed of kind lab has no link"),
+    ([("cpus", 1)], "cpus", "a testbed of kind lab has no cpus"),
 ]
 
 

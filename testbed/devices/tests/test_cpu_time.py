@@ -48,7 +48,7 @@ class FakeProc:
         (self.root / "self" / "schedstat").touch()
         (self.root / "uptime").touch()
 
-    def put(self, pid: int, threads_ns: dict[int, int], *, inside: bool = True) -> None:
+    def put(self, pid: int, threads_ns: dict[int, int], *, inside: bool = True, ended_ticks: int = 0) -> None:
         folder = self.root / str(pid)
         (folder / "ns").mkdir(parents=True, exist_ok=True)
         link = folder / "ns" / "net"
@@ -57,6 +57,9 @@ class FakeProc:
         for tid, time_ns in threads_ns.items():
             (folder / "task" / str(tid)).mkdir(parents=True, exist_ok=True)
             (folder / "task" / str(tid) / "schedstat").write_text(f"{time_ns} 77 3\n")
+        # The name, then ten fields, utime, stime, cutime, cstime and the rest.
+        ended = f"{ended_ticks - 1} 1" if ended_ticks else "0 0"
+        (folder / "stat").write_text(f"{pid} (a) b) S {'9 ' * 10}70 80 {ended} 20 0\n")
 
     def remove(self, pid: int) -> None:
         shutil.rmtree(self.root / str(pid))
@@ -90,6 +93,19 @@ def test_new_process_counts_from_zero_and_a_gone_one_takes_nothing_back(proc: Fa
     assert cpu.advance_s() == pytest.approx(0.03)
 
 
+def test_what_a_process_used_until_its_end_counts_once_its_parent_waited_for_it(proc: FakeProc) -> None:
+    proc.put(10, {10: 1_000_000_000}, ended_ticks=500)
+    cpu = NamespaceCpu(proc.inside, proc.root)
+    proc.put(12, {12: 30_000_000, 13: 20_000_000})
+    proc.put(14, {14: 0}, ended_ticks=4)  # it has ended children of its own
+    assert cpu.advance_s() == pytest.approx(0.05 + 0.04)
+    proc.remove(12)
+    proc.remove(14)
+    proc.put(10, {10: 1_010_000_000}, ended_ticks=500 + 13)
+    assert cpu.advance_s() == pytest.approx(0.01 + 0.13 - 0.09)
+    assert cpu.advance_s() == 0.0
+
+
 def test_used_number_under_a_new_process_counts_from_zero(proc: FakeProc) -> None:
     proc.put(10, {10: 1_000_000_000})
     cpu = NamespaceCpu(proc.inside, proc.root)
@@ -112,6 +128,36 @@ def test_missing_namespace_and_missing_accounting_are_named(proc: FakeProc, tmp_
     (proc.root / "self" / "schedstat").unlink()
     with raises(EnvironmentLacks):
         NamespaceCpu(proc.inside, proc.root)
+
+
+SHORT = """
+import subprocess, sys
+BURN = "import time\\nwhile time.process_time() < 0.03: pass"
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(20):
+    subprocess.run([sys.executable, "-ISc", BURN], check=True)
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.netns
+def test_processes_shorter_than_the_time_between_two_looks_count_whole() -> None:
+    command = ["unshare", "-Urn", sys.executable, "-c", SHORT]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        cpu = NamespaceCpu(Path(f"/proc/{child.pid}/ns/net"))
+        child.stdin.write("go\n")
+        child.stdin.flush()
+        used_s = 0.0
+        while not select.select([child.stdout], [], [], 0.1)[0]:
+            used_s += cpu.advance_s()
+        used_s += cpu.advance_s()
+        child.stdin.write("end\n")
+    assert used_s > 20 * 0.03 - 0.02  # two counters of 10 ms
 
 
 @pytest.mark.netns

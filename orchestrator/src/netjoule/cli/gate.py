@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Objective = Literal["energy", "throughput", "cpu_time", "p99_delay"]
 File = Annotated[Path | None, typer.Option(metavar="FILE")]
 
+_TOPOLOGY = "testbed/topologies/one-cpu.yaml"
+"""The emulated testbed that scatters least."""
 _SECONDS = 3600.0
 
 
@@ -58,7 +60,10 @@ def gate(
     warn_only: Annotated[
         bool, typer.Option("--warn-only", help="End with 0 after a regression, too.")
     ] = False,
-    testbed: typed.Testbed = None,
+    testbed: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Topology file of the rig [default: emulated, on one CPU]."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="New folder of the gate [default: results/gate-UTC].")
     ] = None,
@@ -108,7 +113,7 @@ def gate(
         workload=workload,
         pilot=pilot,
         rule=Rule(objective, margin, tolerance),
-        testbed=testbed or programs.shipped(launch.DEFAULT_TOPOLOGY),
+        testbed=testbed or programs.shipped(_TOPOLOGY),
         folder=out or launch.default_out("gate", clock.utc_now()),
         history=history,
         max_blocks=max_blocks,

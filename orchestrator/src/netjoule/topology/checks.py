@@ -89,8 +89,8 @@ def _check_link(document: Document) -> None:
     if emulated and "link" not in document.value:
         raise document.refuse((), "kind emulated needs a link section", "add 'link: {preset: ideal-216}'")
     if not emulated:
-        what = f"a testbed of kind {document.value['kind']} has no emulated link"
-        _refuse_fields(document, (), ("link", "elements", "presets"), what)
+        what = f"a testbed of kind {document.value['kind']} has no {{}}: that is for kind emulated"
+        _refuse_fields(document, (), ("link", "elements", "presets", "cpus"), what)
     check_paths(document)
 
 

@@ -122,6 +122,12 @@ class Topology:
         return dict(self.document.get("wifi", {}))
 
     @property
+    def cpus(self) -> int | None:
+        """CPUs that all of an emulated testbed shares; None: all that there are."""
+        given: int | None = self.document.get("cpus")
+        return given
+
+    @property
     def traffic_secret(self) -> str | None:
         """Reference to the secret that both ends of netjoule-traffic share; None without one."""
         reference = self.document.get("traffic_secret")

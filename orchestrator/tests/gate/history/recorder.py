@@ -8,6 +8,8 @@ import itertools
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from verdicts import verdict
 
 from netjoule.core.errors import NetjouleError

@@ -126,12 +126,12 @@ def stepped(gate_folder, tmp_path, monkeypatch):
     for number in range(30):
         value = (1.5 if number < 20 else 1.59) * (1 + draw.gauss(0, 0.004))
         document = verdict(
-            id=f"g<{number}",
+            id=f"g{number}",
             finished_utc=f"2026-10-{number + 1:02}T00:00:00Z",
             sessions=[session(head_over_reference=value)],
         )
         monkeypatch.setattr(store.contracts, "document_defects", lambda *_: [])
-        store.record(document, gate_folder(id=f"g{number}"))
+        store.record(document | {"id": f"g<{number}"}, gate_folder(**document))
 
 
 def test_the_page_has_a_figure_per_series_with_its_changes(capsys, stepped, tmp_path):

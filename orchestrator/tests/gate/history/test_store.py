@@ -44,13 +44,13 @@ def test_a_verdict_is_kept_with_its_arms_sessions_and_cells(gate_folder, url):
         ("head", "b" * 64),
     ]
     (kept,) = rows(sessions, url)
-    # As far as its last look: of five blocks.
-    wanted = {"place": 0, "role": "first", "campaign": "session-1", "blocks_max": 11, "blocks": 5}
+    # As far as its last look: of eight blocks.
+    wanted = {"place": 0, "role": "first", "campaign": "session-1", "blocks_max": 11, "blocks": 8}
     assert wanted.items() <= kept.items()
-    assert (kept["log_ratio_sd"], kept["head_over_reference"]) == (0.025, 1.5)
+    assert (kept["log_ratio_sd"], kept["head_over_reference"]) == (0.02, 1.5)
     first, second = rows(cells, url)
     assert json.loads(first["cell"]) == {"payload_bytes": 64, "transport": "udp"}
-    assert (first["p_holm"], second["method"], second["ratio"]) == (0.4, "left_out", None)
+    assert (first["p_holm"], second["method"], second["ratio"]) == (0.04, "left_out", None)
 
 
 def test_the_same_id_a_second_time_changes_nothing(gate_folder, url):
@@ -82,7 +82,7 @@ def test_what_is_no_verdict_is_refused_before_anything_is_made(gate_folder, tmp_
     folder = gate_folder()
     place = tmp_path / "other" / "history.sqlite"
     with pytest.raises(InvalidData, match="verdict"):
-        store.record(verdict(verdict="maybe"), folder, str(place))
+        store.record(verdict() | {"verdict": "maybe"}, folder, str(place))
     with pytest.raises(HostLacks, match="nowhere"):
         store.record(verdict(), tmp_path / "nowhere", str(place))
     assert not place.parent.exists()

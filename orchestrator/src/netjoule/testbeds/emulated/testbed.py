@@ -150,6 +150,8 @@ class EmulatedTestbed(Testbed):
 
     async def bring_up(self) -> None:
         """Start every part; each is stopped in reverse when the stack unwinds."""
+        if self.topology.cpus is not None:  # all parts inherit it
+            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: self.topology.cpus])
         await self._make_namespaces()
         await self._start_link()
         pipelines = await all_or_none([self._start_meter(m) for m in self.topology.meters if m.emulated])

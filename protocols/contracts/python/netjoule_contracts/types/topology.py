@@ -30,6 +30,10 @@ class Topology(Document, frozen=True, kw_only=True):
     # Network of the access point (guest and lab), where country, mode, width_mhz, channel and security belong
     # too.
     wifi: dict[str, Any] | None = None
+    # CPUs that all of the emulated testbed shares (kind emulated only); all that there are when absent. With
+    # one, flows and link never meet on the two threads of a core: CPU time scatters least, and the testbed
+    # carries less.
+    cpus: int | None = None
     # The emulated link (kind emulated only).
     link: Link | None = None
     # Elements that paths consist of, by name (kind emulated only). Each loses packets, then sends them at its

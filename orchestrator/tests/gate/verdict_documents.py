@@ -65,7 +65,7 @@ def look(verdict: str, blocks: int) -> dict[str, Any]:
     }
 
 
-def session(role: str, verdict: str, **other: Any) -> dict[str, Any]:
+def session(role: str, verdict: str, /, **other: Any) -> dict[str, Any]:
     return {
         "role": role,
         "campaign": f"session-{2 if role == 'confirming' else 1}",
@@ -81,7 +81,7 @@ def session(role: str, verdict: str, **other: Any) -> dict[str, Any]:
     }
 
 
-def verdict(kind: str = "pass", **other: Any) -> dict[str, Any]:
+def verdict(kind: str = "pass", /, **other: Any) -> dict[str, Any]:
     """A verdict document: pass, fail (with its confirming session), inconclusive or skipped (without one)."""
     roles = {"fail": ("first", "confirming"), "skipped": ()}.get(kind, ("first",))
     arm = {"kind": "git", "sha256": "0" * 64}
@@ -139,7 +139,7 @@ def pilot() -> dict[str, Any]:
         ranked({"payload_bytes": 1440}, None, 0.3, None, None),
     ]
     found = {"log_ratio_sd": 0.02, "half_width_percent": 1.2, "blocks": 12, "reference_log_sd": 0.01}
-    return verdict(kind="pass", sessions=[session("pilot", "pass")], pilot={**found, "ranking": ranking}) | {
+    return verdict("pass", sessions=[session("pilot", "pass")], pilot={**found, "ranking": ranking}) | {
         "kind": "pilot"
     }
 
