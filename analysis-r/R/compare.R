@@ -237,22 +237,16 @@ comparison_words <- function(campaign, found, rule, verdict, reason) {
   claim <- if (is.null(found$bounds)) {
     sprintf("%s cannot be compared with %s", found$names[1], found$names[2])
   } else {
-    percent <- as_percent(unlist(found$bounds[c("mean", "low", "high")]))
-    than <- paste0(" ", name, " than ", found$names[2])
-    sprintf("%s took %s", found$names[1], side_words(percent[1], percent[2], percent[3], than))
+    claim_words(found$names, found$bounds, name)
   }
   apart <- if (!found$paired && !identical(reason$code, "apart_in_time")) {
     paste0(
       "; the campaigns were taken apart in time", if (isTRUE(found$same_rig)) " and are held to one reference workload"
     )
   }
-  ends <- switch(verdict,
-    pass = c("PASS: ", sprintf("an increase of %s %% is ruled out", number_text(rule$margin_percent))),
-    fail = c("FAIL: ", sprintf("an increase of more than %s %% is shown", number_text(rule$tolerance_percent))),
-    inconclusive = c("INCONCLUSIVE: ", tolower_first(sub("[.]$", "", reason$detail)))
-  )
-  modelled <- if (is_modelled(campaign, campaign$meters$meter_id[1])) "in this model, " else ""
-  paste0(ends[1], modelled, claim, "; ", ends[2], apart, ".")
+  ends <- shown_words(verdict, rule)
+  if (is.null(ends)) ends <- c("INCONCLUSIVE: ", tolower_first(sub("[.]$", "", reason$detail)))
+  verdict_sentence(campaign, c(ends[1], paste0(ends[2], apart)), claim)
 }
 
 #' Tell how an arm, or the second campaign, compares: analyse.R A [B] --compare

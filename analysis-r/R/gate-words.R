@@ -16,21 +16,36 @@ gate_words <- function(campaign, found, gate, reference, name) {
       sprintf("Not decided: the first look is after block %d.", min(gate$looks))
     })
   }
-  percent <- as_percent(unlist(found$look[c("mean", "low", "high")]))
-  than <- paste0(" ", name, " than ", names[2])
-  claim <- sprintf(
-    "%s took %s, over %d blocks", names[1], side_words(percent[1], percent[2], percent[3], than), found$look$blocks
-  )
+  claim <- sprintf("%s, over %d blocks", claim_words(names, found$look, name), found$look$blocks)
   margin <- number_text(gate$margin_percent)
   tolerance <- number_text(gate$tolerance_percent)
   ends <- switch(found$verdict,
-    pass = c("PASS: ", sprintf("an increase of %s %% is ruled out", margin)),
-    fail = c("FAIL: ", sprintf("an increase of more than %s %% is shown", tolerance)),
     inconclusive = c("INCONCLUSIVE: ", sprintf(
       "neither is an increase of %s %% ruled out nor one of %s %% shown", margin, tolerance
     )),
-    continue = c("Not decided: ", sprintf("at most %d blocks are taken", gate$blocks_max))
+    continue = c("Not decided: ", sprintf("at most %d blocks are taken", gate$blocks_max)),
+    shown_words(found$verdict, gate)
   )
+  verdict_sentence(campaign, ends, claim)
+}
+
+#' What the first of two arms took more or less than the second
+#' @noRd
+claim_words <- function(names, bounds, name) {
+  percent <- as_percent(unlist(bounds[c("mean", "low", "high")]))
+  than <- paste0(" ", name, " than ", names[2])
+  sprintf("%s took %s", names[1], side_words(percent[1], percent[2], percent[3], than))
+}
+
+# How a sentence of a pass or a fail begins and ends.
+shown_words <- function(verdict, rule) {
+  switch(verdict,
+    pass = c("PASS: ", sprintf("an increase of %s %% is ruled out", number_text(rule$margin_percent))),
+    fail = c("FAIL: ", sprintf("an increase of more than %s %% is shown", number_text(rule$tolerance_percent)))
+  )
+}
+
+verdict_sentence <- function(campaign, ends, claim) {
   modelled <- if (is_modelled(campaign, campaign$meters$meter_id[1])) "in this model, " else ""
   paste0(ends[1], modelled, claim, "; ", ends[2], ".")
 }

@@ -108,7 +108,7 @@ test_that("a rig that scatters far more than its pilot ends the session at the n
   expect_identical(c(sick$decided, sick$reason$code), c("inconclusive", "rig_noisy"))
   expect_false(sick$rig$ok)
   expect_equal(sick$rig$p, stats::pf((sd(rig) / 0.01)^2, 3, 11, lower.tail = FALSE))
-  well <- session_of(gate_campaign(rep(0, 4), rig = rig / 10, looks = c(4, 6), reference_log_sd = 0.01, pilot_blocks = 12L))
+  well <- session_of(gate_campaign(rep(0, 4), rig / 10, looks = c(4, 6), reference_log_sd = 0.01, pilot_blocks = 12L))
   expect_identical(c(well$decided, well$rig$ok), c("pass", "TRUE"))
 })
 
