@@ -67,7 +67,7 @@ def test_a_costly_sender_fails_and_an_unchanged_one_does_not(
     monkeypatch.setenv("NETJOULE_LOCKS", str(tmp_path))
     copied(tmp_path / "base")
     same = copied(tmp_path / "head")
-    costly = str(costly_sender.made(tmp_path / "more"))
+    costly = f"LD_PRELOAD={costly_sender.made(tmp_path / 'more')}"
     pilot = gate("pilot", "--pilot")
     if pilot["verdict"] != "pass":
         pytest.skip(f"this machine is no rig: {pilot['words']}")
