@@ -142,27 +142,9 @@ sys.stdin.readline()
 """
 
 
-@pytest.mark.netns
-def test_processes_shorter_than_the_time_between_two_looks_count_whole() -> None:
-    command = ["unshare", "-Urn", sys.executable, "-c", SHORT]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        cpu = NamespaceCpu(Path(f"/proc/{child.pid}/ns/net"))
-        child.stdin.write("go\n")
-        child.stdin.flush()
-        used_s = 0.0
-        while not select.select([child.stdout], [], [], 0.1)[0]:
-            used_s += cpu.advance_s()
-        used_s += cpu.advance_s()
-        child.stdin.write("end\n")
-    assert used_s > 20 * 0.03 - 0.02  # two counters of 10 ms
-
-
-@pytest.mark.netns
-def test_real_threads_in_a_namespace_of_their_own() -> None:
-    command = ["unshare", "-Urn", sys.executable, "-c", BURN]
+def used_and_told(program: str, look_s: float) -> tuple[float, str]:
+    """CPU seconds of a program in a namespace of its own, looked at so often; what it says of its work."""
+    command = ["unshare", "-Urn", sys.executable, "-c", program]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdin is not None
         assert child.stdout is not None
@@ -172,11 +154,24 @@ def test_real_threads_in_a_namespace_of_their_own() -> None:
         used_s = 0.0
         child.stdin.write("go\n")
         child.stdin.flush()
-        while not select.select([child.stdout], [], [], 0.02)[0]:
+        while not select.select([child.stdout], [], [], look_s)[0]:
             used_s += cpu.advance_s()
-        # Threads that end are gone from /proc with what they used since the last look: here they wait for it.
         used_s += cpu.advance_s()
-        wanted_s = float(child.stdout.readline())
+        told = child.stdout.readline()
         child.stdin.write("end\n")
+    return used_s, told
+
+
+@pytest.mark.netns
+def test_processes_shorter_than_the_time_between_two_looks_count_whole() -> None:
+    used_s, _ = used_and_told(SHORT, 0.1)
+    assert used_s > 20 * 0.03 - 0.02  # two counters of 10 ms
+
+
+@pytest.mark.netns
+def test_real_threads_in_a_namespace_of_their_own() -> None:
+    # Threads that end are gone from /proc with what they used since the last look: here they wait for it.
+    used_s, told = used_and_told(BURN, 0.02)
+    wanted_s = float(told)
     assert wanted_s >= 0.3
     assert used_s == pytest.approx(wanted_s, abs=0.05)
