@@ -48,10 +48,6 @@ TO_KERNEL = Pair(
 )
 FROM_KERNEL = Pair("kernel to ours", ("--transport", "dccp-kernel", "--peer-carrier", "raw"), ("server",))
 RANDOM_LOSS_PERCENT = 5
-# A capture goes on after its flow. Linux sends its Close when its queue has left, and repeats a lost one
-# after 1 s and again after 2 s.
-SETTLE_S = 1.0
-LOSSY_SETTLE_S = 4.0
 ENCAPSULATED = Pair("ours to ours over UDP", ("--transport", "dccp", "--carrier", "udp"), ())
 PAIRS = {pair.name: pair for pair in (KERNEL, TO_KERNEL, FROM_KERNEL, ENCAPSULATED)}
 
@@ -89,7 +85,6 @@ class Cell:
             "message_bytes": MESSAGE_BYTES,
             "seconds": SECONDS,
             "capture": True,
-            "settle_s": LOSSY_SETTLE_S if self.loss_percent else SETTLE_S,
         }
 
     def _lose(self) -> dict[str, int] | None:

@@ -21,6 +21,10 @@ from pathlib import Path
 from typing import Any, Iterator  # noqa: UP035  # any Python of the guest
 
 FLOW_LIMIT_S = 90
+CLOSE_LIMIT_S = 10.0
+CLOSE_POLL_S = 0.2
+HANDED_OVER_S = 2.0  # the kernel hands packets to tcpdump once a second; those it still holds would be lost
+DONE = ("exclude", "time-wait")
 CONTROL_PORT = 5301
 DATA = {4: ("10.99.0.1", "10.99.0.2"), 6: ("fd00:99::1", "fd00:99::2")}
 CONTROL = ("10.98.0.1", "10.98.0.2")
@@ -61,7 +65,7 @@ def at(end: str, *command: str) -> list[str]:
 
 def lay_path() -> None:
     """Namespaces, cables, addresses."""
-    run("modprobe", "-a", "dccp_ipv4", "dccp_ipv6", "sch_netem", "veth")
+    run("modprobe", "-a", "dccp_ipv4", "dccp_ipv6", "dccp_diag", "sch_netem", "veth")
     for end in ENDS:
         run("ip", "netns", "add", end)
         run("ip", "-n", end, "link", "set", "lo", "up")
@@ -107,8 +111,20 @@ def filters(cell: dict[str, Any]) -> Iterator[None]:
             run(*at(end, "nft", "delete", "table", "inet", "cell"))
 
 
+def wait_for_close() -> None:
+    """Until the kernel's own connections have ended.
+
+    A kernel sends its Close after the program has ended, and repeats a lost one (a full queue loses it as
+    well) after 1 s and again after 2 s.
+    """
+    for _ in range(int(CLOSE_LIMIT_S / CLOSE_POLL_S)):
+        time.sleep(CLOSE_POLL_S)
+        if not any(run(*at(end, "ss", "-Hdn", "state", "connected", *DONE)).strip() for end in ENDS):
+            return
+
+
 @contextmanager
-def capture(file: Path, settle_s: float) -> Iterator[None]:
+def capture(file: Path) -> Iterator[None]:
     """What passes the client's end of the data cable, before losses in either end's packet filter.
 
     netem takes its losses of the client's packets before that: a lost Close is seen when it is repeated.
@@ -122,7 +138,8 @@ def capture(file: Path, settle_s: float) -> Iterator[None]:
         try:
             yield
         finally:
-            time.sleep(settle_s)
+            wait_for_close()
+            time.sleep(HANDED_OVER_S)
             dump.terminate()
             dump.communicate()
 
@@ -174,7 +191,7 @@ def one(program: str, cell: dict[str, Any], folder: Path) -> dict[str, Any]:
         with filters(cell), server(program, cell["ip_version"]):
             return flow(program, cell, cell["options"])
     scratch = Path("/run/cell.pcap")  # in memory: writing to the host would be part of the path
-    with filters(cell), server(program, cell["ip_version"]), capture(scratch, cell["settle_s"]):
+    with filters(cell), server(program, cell["ip_version"]), capture(scratch):
         outcome = flow(program, cell, cell["options"])
     shutil.move(scratch, folder / f"{cell['name']}.pcap")
     return outcome
