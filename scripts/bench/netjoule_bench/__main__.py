@@ -45,7 +45,7 @@ BENCHES: dict[str, Bench] = {
     "cpu": lambda contest, _: [cpu.section(contest)],
     "alarms": lambda contest, _: [alarms.section(contest, REPO)],
     "skype": lambda contest, _: [skype.section(contest)],
-    "wire": lambda contest, quick: [wire.section(contest, 1.0 if quick else 2.0)],
+    "wire": lambda contest, quick: wire.sections(contest, 1.0 if quick else 2.0),
     "pps": lambda contest, quick: [greatest.section(contest, 1.0 if quick else 2.0)],
     "tcp": lambda contest, _: [goodput.tcp(contest)],
     "quic": lambda contest, _: [goodput.quic(contest, REPO)],

@@ -29,21 +29,15 @@ def cpu_arms(cost, p99_us, received=1000):
 
 
 def test_cpu_is_held_to_its_three_windows():
-    section = cpu.judged(cpu_arms(cost=0.8, p99_us=59), IPERF3, NEWER)
+    section = cpu.judged(cpu_arms(cost=0.8, p99_us=59), IPERF3)
     assert [row[3] for row in section.rows] == ["0.80"] * 6 + ["1.00", "1.20"]
     assert words(section) == {
-        "sender CPU per message against iperf3 3.18, netjoule-traffic, window 200 us": "met",
         "p99 departure error in us, netjoule-traffic, window 50 us": "met",
         "sender CPU per message against iperf3, netjoule-traffic, window 50 us, GSO": "NOT met",
         "p99 departure error in us, netjoule-traffic, window 50 us, GSO": "met",
         "sender CPU per message against iperf3, netjoule-traffic, window 200 us, GSO": "NOT met",
         "p99 departure error in us, netjoule-traffic, window 200 us, GSO": "met",
     }
-
-
-def test_without_the_newer_iperf3_equal_p99_is_not_judged():
-    section = cpu.judged(cpu_arms(cost=0.1, p99_us=1), IPERF3, None)
-    assert section.verdicts[0].word == "not judged" and section.missed
 
 
 def test_wake_ups_are_held_to_the_bare_loop_and_to_the_fewest():
@@ -68,22 +62,22 @@ def test_shares_have_the_interval_of_their_rounds():
 
 
 def test_cpu_is_not_compared_where_other_rates_arrived():
-    section = cpu.judged(cpu_arms(cost=0.1, p99_us=1, received=980), IPERF3, NEWER)
+    section = cpu.judged(cpu_arms(cost=0.1, p99_us=1, received=980), IPERF3)
     costs = [verdict for verdict in section.verdicts if verdict.what.startswith("sender CPU")]
     assert {verdict.passed for verdict in costs} == {None}
     assert costs[0].measured == "delivered rates differ: 0.980"
 
 
 def test_without_a_certificate_departures_are_not_judged():
-    section = cpu.judged(cpu_arms(cost=0.1, p99_us=None), IPERF3, NEWER)
+    section = cpu.judged(cpu_arms(cost=0.1, p99_us=None), IPERF3)
     assert {v.word for v in section.verdicts if v.what.startswith("p99")} == {"not judged"}
 
 
 def test_a_limit_whose_figure_is_missing_does_not_hold():
-    told = cpu.judged(cpu_arms(cost=0.1, p99_us=1), IPERF3, NEWER)
+    told = cpu.judged(cpu_arms(cost=0.1, p99_us=1), IPERF3)
     assert not told.missed
-    assert cpu.judged(cpu_arms(cost=0.1, p99_us=None), IPERF3, NEWER).missed
-    assert cpu.judged(cpu_arms(cost=0.1, p99_us=1, received=980), IPERF3, NEWER).missed
+    assert cpu.judged(cpu_arms(cost=0.1, p99_us=None), IPERF3).missed
+    assert cpu.judged(cpu_arms(cost=0.1, p99_us=1, received=980), IPERF3).missed
     names = list(greatest._OURS)
     taken = {name: [outcome(received=9000, sent=9000)] for name in names}
     assert not greatest.judged(taken | {IPERF3: [outcome()]}, IPERF3).missed
@@ -218,22 +212,30 @@ def test_quantiles_are_values_that_occurred():
 
 
 def test_the_wire_table_shows_nothing_for_a_tap_that_lost_packets():
-    section = wire.judged(
-        {wire.OURS_AS_LATE: [([0.0, 10.0, 60.0], 40.0)] * 3, NEWER: [([], None)] * 3}, NEWER
-    )
+    section = wire.judged({"ours": [([0.0, 10.0, 60.0], 40.0)] * 3, NEWER: [([], None)] * 3})
     assert section.rows == [
-        [wire.OURS_AS_LATE, "10.0", "60.0", "66.7 (66.7 to 66.7)", "40.0"],
+        ["ours", "10.0", "60.0", "66.7 (66.7 to 66.7)", "40.0"],
         [NEWER, "-", "-", "-", "-"],
     ]
-    assert section.verdicts[0].word == "not judged"
 
 
-def test_on_the_wire_our_window_is_no_later_than_the_newer_iperf3():
-    taken = {wire.OURS_AS_LATE: [([0.0, 220.0], 200.0)] * 3, NEWER: [([0.0, 270.0], None)] * 3}
-    assert wire.judged(taken, NEWER).verdicts[0].word == "met"
-    taken[NEWER] = [([0.0, 150.0], None)] * 3
-    assert wire.judged(taken, NEWER).verdicts[0].word == "NOT met"
-    assert wire.judged(taken, None).missed
+def test_the_window_as_late_as_the_newer_iperf3_lies_between_those_tried():
+    late_us = {0: 60.0, 50: 110.0, 200: 220.0, 400: 420.0}
+    taken = {f"netjoule-traffic, window {us} us": [([late], None)] * 3 for us, late in late_us.items()}
+    for theirs_us, window_us in ((270.0, 250), (165.0, 125), (220.0, 200), (59.0, None), (420.0, None)):
+        taken[NEWER] = [([theirs_us], None)] * 3
+        assert wire.window_as_late_us(taken, NEWER) == window_us
+    taken[NEWER] = [([], None)] * 3  # the tap lost packets
+    assert wire.window_as_late_us(taken, NEWER) is None
+
+
+def test_equally_late_ours_is_held_to_a_share_of_the_newer_iperf3():
+    arms = cpu_arms(cost=0.8, p99_us=59)
+    (verdict,) = wire.priced(
+        {name: arms[name] for name in ("netjoule-traffic, window 200 us", NEWER)}
+    ).verdicts
+    assert (verdict.measured, verdict.word) == ("0.67", "met")
+    assert wire.priced({}).verdicts[0].word == "not judged"
 
 
 def test_stolen_time_is_a_share_of_all_time():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU per message of 64 bytes at 30 Mb/s against iperf3 at the same delivered rate, and departure errors.
 
-iperf3 3.18 is as punctual as our window of 200 us: ``wire`` holds its p99 there. How few wake-ups a window
-takes, and how little each costs, is held against a bare loop (``alarms``).
+What iperf3 3.18 costs where both are equally late is held by ``wire``. How few wake-ups a window takes, and
+how little each costs, is held against a bare loop (``alarms``).
 """
 
 from __future__ import annotations
@@ -31,20 +31,17 @@ class _Limit(NamedTuple):
 
 
 _LIMITS = [_Limit(50, False, None, 60), _Limit(50, True, 0.75, 60), _Limit(200, True, 0.35, 220)]
-EQUAL_P99_WINDOW_US = 200  # as late on the wire as iperf3 3.18
-MOST_AT_EQUAL_P99 = 0.7
 
 
 def section(contest: Contest) -> Section:
     """One row per window, plain and GSO, and one per other generator."""
     flow = Flow(PAYLOAD_BYTES, RATE_MBPS, contest.seconds)
     taken = interleaved(_ours(contest, flow) | contest.others(flow), contest.repeats)
-    newer = contest.newer.name if contest.newer else None
-    return judged(taken, contest.reference, newer).with_absent(contest.absent)
+    return judged(taken, contest.reference).with_absent(contest.absent)
 
 
-def judged(taken: Mapping[str, Sequence[Outcome]], reference: str, newer: str | None) -> Section:
-    """The section from the outcomes of all rounds; ``newer`` names iperf3 3.18, where there is one. Pure."""
+def judged(taken: Mapping[str, Sequence[Outcome]], reference: str) -> Section:
+    """The section from the outcomes of all rounds. Pure."""
 
     def against(figure: Callable[[Outcome], float]) -> Callable[[Sequence[Outcome]], str]:
         return lambda outcomes: shown(_against(outcomes, taken[reference], figure))
@@ -64,19 +61,8 @@ def judged(taken: Mapping[str, Sequence[Outcome]], reference: str, newer: str | 
         note="CPU of the whole process, start-up included; what a veth pair costs in the kernel is the "
         "sender's. Ratios are within a round. Errors are those of the flow's pacing certificate, which no "
         "other generator has.",
-        verdicts=[
-            _at_equal_p99(taken, newer),
-            *(verdict for limit in _LIMITS for verdict in _verdicts(taken, taken[reference], limit)),
-        ],
+        verdicts=[v for limit in _LIMITS for v in _verdicts(taken, taken[reference], limit)],
     )
-
-
-def _at_equal_p99(taken: Mapping[str, Sequence[Outcome]], newer: str | None) -> Verdict:
-    name = _name(EQUAL_P99_WINDOW_US, gso=False)
-    what = f"sender CPU per message against iperf3 3.18, {name}"
-    if newer is None:
-        return at_most(what, None, MOST_AT_EQUAL_P99)
-    return _cost(what, taken[name], taken[newer], MOST_AT_EQUAL_P99)
 
 
 def _name(window_us: int, *, gso: bool) -> str:
@@ -108,12 +94,13 @@ def _verdicts(
     if limit.greatest_ratio is None:
         return [late]
     what = f"sender CPU per message against iperf3, {name}"
-    return [_cost(what, outcomes, reference, limit.greatest_ratio), late]
+    return [cost(what, outcomes, reference, limit.greatest_ratio), late]
 
 
-def _cost(what: str, outcomes: Sequence[Outcome], reference: Sequence[Outcome], limit: float) -> Verdict:
+def cost(what: str, outcomes: Sequence[Outcome], reference: Sequence[Outcome], limit: float) -> Verdict:
+    """The sender's CPU per message, held to ``limit`` of the reference's; not judged at unlike rates."""
     rates = _against(outcomes, reference, lambda o: o.received_pps)
-    cost = at_most(what, _against(outcomes, reference, lambda o: o.sender_us), limit)
+    found = at_most(what, _against(outcomes, reference, lambda o: o.sender_us), limit)
     if rates is None or abs(rates - 1) > SAME_RATE:
-        return Verdict(cost.what, cost.limit, f"delivered rates differ: {shown(rates, '.3f')}", None)
-    return cost
+        return Verdict(found.what, found.limit, f"delivered rates differ: {shown(rates, '.3f')}", None)
+    return found
