@@ -222,7 +222,14 @@ def test_the_wire_table_shows_nothing_for_a_tap_that_lost_packets():
 def test_the_window_as_late_as_the_newer_iperf3_lies_between_those_tried():
     late_us = {0: 60.0, 50: 110.0, 200: 220.0, 400: 420.0}
     taken = {f"netjoule-traffic, window {us} us": [([late], None)] * 3 for us, late in late_us.items()}
-    for theirs_us, window_us in ((270.0, 250), (165.0, 125), (220.0, 200), (59.0, None), (420.0, None)):
+    for theirs_us, window_us in (
+        (270.0, 250),
+        (165.0, 125),
+        (220.0, 200),
+        (59.0, None),
+        (420.0, 400),
+        (900.0, 400),
+    ):
         taken[NEWER] = [([theirs_us], None)] * 3
         assert wire.window_as_late_us(taken, NEWER) == window_us
     taken[NEWER] = [([], None)] * 3  # the tap lost packets

@@ -138,7 +138,8 @@ def _say_length(pilot: bool, output: Output, length: Length) -> None:
     what = "the pilot" if pilot else "a session"
     time = duration_text(length.duration_s)
     again = "" if pilot else "; a FAIL is confirmed by a second one"
-    output.error(f"{what} has {length.looks[0]} to {length.blocks_max} blocks, at most about {time}{again}")
+    most = "at least about" if length.at_least else "at most about"
+    output.error(f"{what} has {length.looks[0]} to {length.blocks_max} blocks, {most} {time}{again}")
     output.event({"event": "gate_length", "looks": length.looks, "duration_s": length.duration_s})
 
 

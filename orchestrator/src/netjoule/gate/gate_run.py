@@ -39,11 +39,13 @@ class Length:
 
     Attributes:
         looks: blocks after which the data is looked at; the last is n_max.
-        duration_s: of so many blocks.
+        duration_s: of so many blocks, as long as the pilot's took; of a pilot, by its workload's windows.
+        at_least: whether it is longer by what the runs take, which nobody knows before the pilot.
     """
 
     looks: tuple[int, ...]
     duration_s: float
+    at_least: bool
 
     @property
     def blocks_max(self) -> int:
@@ -101,8 +103,11 @@ class GateRun:
             if not looks:
                 step = "take a greater --margin, a lower --tolerance, or cells that scatter less"
                 raise UsageError(str(found["words"]).rstrip("."), next_step=step)
-        made = loads.made(self._session(looks, pilot), where="netjoule gate")
-        return Length(looks, forecast(made, self.topology).duration_s)
+        planned = forecast(loads.made(self._session(looks, pilot), where="netjoule gate"), self.topology)
+        if pilot is None:
+            return Length(looks, planned.duration_s, at_least=planned.until_done)
+        of_pilot = planned.arms - (self.names.anchor is not None)
+        return Length(looks, looks[-1] * pilot.block_s * planned.arms / of_pilot, at_least=False)
 
     def decided(self, pilot: Pilot, length: Length) -> dict[str, Any]:
         """Run the gate; its verdict, on disk when this returns."""

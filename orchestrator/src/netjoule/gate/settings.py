@@ -48,6 +48,7 @@ class Pilot:
     Attributes:
         kernel, meters: with their ranges, as in its fingerprint.
         blocks: that counted.
+        block_s: that a block took, with its share of what is not measured.
         log_ratio_sd: standard deviation over blocks of ln(second build / first build).
         half_width_percent: of the two-sided 95 % interval.
         reference_log_sd: standard deviation over blocks of ln(E of the reference workload); None without one.
@@ -57,6 +58,7 @@ class Pilot:
     kernel: str
     meters: tuple[str, ...]
     blocks: int
+    block_s: float
     log_ratio_sd: float
     half_width_percent: float
     reference_log_sd: float | None = None

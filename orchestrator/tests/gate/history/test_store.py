@@ -142,6 +142,7 @@ def test_the_latest_pilot_of_this_rig_as_it_is_now(gate_folder, url):
         pilot(id="old", finished_utc="2026-11-01T00:00:00Z"),
         pilot(
             id="new",
+            created_utc="2026-11-02T23:45:00Z",
             finished_utc="2026-11-03T00:00:00Z",
             pilot=pilot()["pilot"] | {"blocks": 15},
             verdict="inconclusive",
@@ -169,7 +170,7 @@ def test_the_latest_pilot_of_this_rig_as_it_is_now(gate_folder, url):
     assert unknown == store.pilot_of(**asked)  # before any meter has answered
     found = store.pilot_of(**asked)
     meters = tuple(FINGERPRINT["meters"])
-    assert found == Pilot(FINGERPRINT["kernel"], meters, 15, 0.015, 0.9, 0.011, biased=True)
+    assert found == Pilot(FINGERPRINT["kernel"], meters, 15, 60.0, 0.015, 0.9, 0.011, biased=True)
     assert store.pilot_of(**(asked | {"workload": "other"})) is None
 
 

@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -107,11 +108,17 @@ def pilot_of(
         kernel=row["kernel"],
         meters=tuple(json.loads(row["meters"])),
         blocks=row["pilot_blocks"],
+        block_s=_took_s(row) / row["pilot_blocks"],
         log_ratio_sd=row["pilot_log_ratio_sd"],
         half_width_percent=row["pilot_half_width_percent"],
         reference_log_sd=row["pilot_reference_log_sd"],
         biased=row["reason_code"] == "pilot_biased",
     )
+
+
+def _took_s(gate: RowMapping) -> float:
+    begin, end = (datetime.fromisoformat(gate[name]) for name in ("created_utc", "finished_utc"))
+    return (end - begin).total_seconds()
 
 
 def false_alarms(rig: str, url: str | None = None) -> FalseAlarms:
