@@ -26,10 +26,12 @@ import random, sys
 sys.path[:0] = sys.argv[1].split(":")
 import synthetic
 from simulated_rig import Rig
+from netjoule.cli import launch
 from netjoule.cli.app import run_command
 from netjoule.gate import campaign_process
 from netjoule.store.fingerprint import host_fingerprint
 synthetic.HOST = host_fingerprint()
+launch.draw_seed = lambda: 11  # the order of runs is that of the rig's draws: a pilot fails by chance, too
 campaign_process.run = Rig(1.0, 0.01, random.Random(int(sys.argv[2])), 0.005).run
 sys.exit(run_command(sys.argv[3:]))
 """
