@@ -24,7 +24,6 @@ FLOW_LIMIT_S = 90
 CLOSE_LIMIT_S = 10.0
 CLOSE_POLL_S = 0.2
 HANDED_OVER_S = 2.0  # the kernel hands packets to tcpdump once a second; those it still holds would be lost
-DONE = ("exclude", "time-wait")
 CONTROL_PORT = 5301
 DATA = {4: ("10.99.0.1", "10.99.0.2"), 6: ("fd00:99::1", "fd00:99::2")}
 CONTROL = ("10.98.0.1", "10.98.0.2")
@@ -119,7 +118,8 @@ def wait_for_close() -> None:
     """
     for _ in range(int(CLOSE_LIMIT_S / CLOSE_POLL_S)):
         time.sleep(CLOSE_POLL_S)
-        if not any(run(*at(end, "ss", "-Hdn", "state", "connected", *DONE)).strip() for end in ENDS):
+        listed = ("ss", "-Hdn", "state", "connected", "exclude", "time-wait")
+        if not any(run(*at(end, *listed)) for end in ENDS):
             return
 
 

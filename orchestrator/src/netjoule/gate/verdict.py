@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from netjoule.core.reason import Reason
@@ -181,3 +182,9 @@ def _reason_of(decision: Mapping[str, Any]) -> Reason:
         return Reason(given["code"], given["detail"])
     blocks = f" in {decision['blocks_max']} blocks" if "blocks_max" in decision else ""
     return Reason("blocks_used_up", f"neither bound was crossed{blocks}")
+
+
+def duration_s(verdict: Mapping[str, Any]) -> float:
+    """From the begin of its sessions to its decision; of a document or its row in a history."""
+    begin, end = (datetime.fromisoformat(verdict[name]) for name in ("created_utc", "finished_utc"))
+    return (end - begin).total_seconds()

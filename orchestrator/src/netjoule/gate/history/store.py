@@ -8,7 +8,6 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +21,7 @@ from netjoule.core.words import counted
 from netjoule.gate.history import database
 from netjoule.gate.history.tables import arms, cells, gates, marks, sessions
 from netjoule.gate.settings import Pilot
+from netjoule.gate.verdict import duration_s
 from netjoule.store.session import rfc3339
 
 Mark = Literal["was_false", "was_missed"]
@@ -108,17 +108,12 @@ def pilot_of(
         kernel=row["kernel"],
         meters=tuple(json.loads(row["meters"])),
         blocks=row["pilot_blocks"],
-        block_s=_took_s(row) / row["pilot_blocks"],
+        block_s=duration_s(dict(row)) / row["pilot_blocks"],
         log_ratio_sd=row["pilot_log_ratio_sd"],
         half_width_percent=row["pilot_half_width_percent"],
         reference_log_sd=row["pilot_reference_log_sd"],
         biased=row["reason_code"] == "pilot_biased",
     )
-
-
-def _took_s(gate: RowMapping) -> float:
-    begin, end = (datetime.fromisoformat(gate[name]) for name in ("created_utc", "finished_utc"))
-    return (end - begin).total_seconds()
 
 
 def false_alarms(rig: str, url: str | None = None) -> FalseAlarms:

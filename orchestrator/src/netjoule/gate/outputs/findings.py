@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from netjoule.core.safe_text import escaped
@@ -93,9 +92,3 @@ def is_quiet(verdict: Verdict) -> bool:
     """Whether its sentence is all that is to be told: a pass, against an anchor, too."""
     anchor = verdict["anchor"]
     return verdict["verdict"] == "pass" and (anchor is None or anchor["verdict"] == "pass")
-
-
-def duration_s(verdict: Verdict) -> float:
-    """From its begin to its decision."""
-    begin, end = (datetime.fromisoformat(verdict[name]) for name in ("created_utc", "finished_utc"))
-    return (end - begin).total_seconds()

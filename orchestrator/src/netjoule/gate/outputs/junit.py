@@ -14,6 +14,7 @@ from xml.etree import ElementTree as Xml
 from netjoule.core.safe_text import escaped
 from netjoule.gate.outputs import findings
 from netjoule.gate.outputs.findings import Cell, Verdict
+from netjoule.gate.verdict import duration_s
 
 _NUMBERS_OF_CELL = (
     "blocks", "ratio", "ratio_low", "ratio_high", "difference_w", "difference_low_w", "difference_high_w",
@@ -32,7 +33,7 @@ def text(verdict: Verdict) -> str:
         "failures": _number_of(cases, "failure"),
         "errors": _number_of(cases, "error"),
         "skipped": _number_of(cases, "skipped"),
-        "time": f"{findings.duration_s(verdict):.3f}",
+        "time": f"{duration_s(verdict):.3f}",
     }
     suites = Xml.Element("testsuites", {"name": findings.title(verdict), **counts})
     suite = Xml.SubElement(
@@ -77,7 +78,7 @@ def _decision(verdict: Verdict) -> Xml.Element:
     """The testcase that fails where the gate does."""
     session = findings.deciding(verdict)
     case = _case(verdict, f"decision: {verdict['objective']}")
-    case.set("time", f"{findings.duration_s(verdict):.3f}")
+    case.set("time", f"{duration_s(verdict):.3f}")
     counted = (
         {
             "blocks": findings.blocks(session),
