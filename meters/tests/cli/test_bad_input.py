@@ -222,16 +222,16 @@ def a_file_for_a_port(bench: Bench) -> Iterator[tuple[str, ...]]:
 
 @contextlib.contextmanager
 def wrong_tcp_port(bench: Bench) -> Iterator[tuple[str, ...]]:
-    with socket.create_server(("127.0.0.1", 0)) as closed_soon:
-        port = closed_soon.getsockname()[1]
-    yield reading("ptd", f"tcp:127.0.0.1:{port}", *WT210)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        yield reading("ptd", f"tcp:127.0.0.1:{silent.getsockname()[1]}", *WT210)
 
 
 @contextlib.contextmanager
 def wrong_http_port(bench: Bench) -> Iterator[tuple[str, ...]]:
-    with socket.create_server(("127.0.0.1", 0)) as closed_soon:
-        port = closed_soon.getsockname()[1]
-    yield reading("socket", f"http://127.0.0.1:{port}", "preset=netio")
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        yield reading("socket", f"http://127.0.0.1:{silent.getsockname()[1]}", "preset=netio")
 
 
 @contextlib.contextmanager

@@ -353,17 +353,18 @@ def test_a_trace_is_replayed_and_ends(tmp_path):
 
 def test_two_clocks_of_one_host_agree():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
+        # Other tests' ports are of 127.0.0.1: nobody takes this one meanwhile.
+        probe.bind(("127.0.0.3", 0))
         port = probe.getsockname()[1]
     child = subprocess.Popen(
-        [*COMMAND, "clock", "serve", "--listen", f"127.0.0.1:{port}"], stdout=subprocess.PIPE, text=True
+        [*COMMAND, "clock", "serve", "--listen", f"127.0.0.3:{port}"], stdout=subprocess.PIPE, text=True
     )
     killer = threading.Timer(PATIENCE_S, child.kill)
     killer.start()
     try:
         assert json.loads(child.stdout.readline())["port"] == port
-        row = json.loads(run("clock", "measure", f"127.0.0.1:{port}", "--json").stdout)
-        said = run("clock", "measure", f"127.0.0.1:{port}").stdout
+        row = json.loads(run("clock", "measure", f"127.0.0.3:{port}", "--json").stdout)
+        said = run("clock", "measure", f"127.0.0.3:{port}").stdout
         child.send_signal(signal.SIGTERM)
         assert child.wait(PATIENCE_S) == 0
     finally:

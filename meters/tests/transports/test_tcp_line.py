@@ -104,10 +104,9 @@ def test_open_again_forgets_what_was_received(server, line):
 
 
 def test_nothing_listens():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with raises(PortUnavailable):
-        tcp_line(f"tcp:127.0.0.1:{port}", clock=SystemClock()).open()
+    with socket.socket() as silent, raises(PortUnavailable):
+        silent.bind(("127.0.0.1", 0))
+        tcp_line(f"tcp:127.0.0.1:{silent.getsockname()[1]}", clock=SystemClock()).open()
 
 
 def test_no_such_host():

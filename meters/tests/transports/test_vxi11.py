@@ -149,10 +149,9 @@ def test_a_server_that_goes_away_is_a_lost_connection(port, opened):
 
 
 def test_nobody_there_is_one_sentence():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = free.getsockname()
-    with raises(PortUnavailable):
-        visa(f"vxi11:127.0.0.1:{address[1]}", clock=SystemClock()).open()
+    with socket.socket() as silent, raises(PortUnavailable):
+        silent.bind(("127.0.0.1", 0))
+        visa(f"vxi11:127.0.0.1:{silent.getsockname()[1]}", clock=SystemClock()).open()
 
 
 def test_what_is_no_address_and_a_library_that_is_not_there():

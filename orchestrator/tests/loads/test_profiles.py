@@ -272,9 +272,10 @@ async def _flow(ends: Endpoints, flow: FlowSpec) -> dict[str, Any]:
 def _mini_block(direction: str, transports: list[str]) -> dict[str, dict[str, Any]]:
     """The reports of a mini-block over the loopback, by transport."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        # Other tests' ports are of 127.0.0.1: nobody takes this one meanwhile.
+        probe.bind(("127.0.0.3", 0))
         port = probe.getsockname()[1]
-    ends = Endpoints(HERE, HERE, "127.0.0.1", "127.0.0.1", port)
+    ends = Endpoints(HERE, HERE, "127.0.0.3", "127.0.0.3", port)
     load = with_profile(transports=transports, direction=direction)
 
     async def run() -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
-use harness::{assert_honest, send, Client, Finished, Server};
+use harness::{assert_honest, closed_port, send, Client, Finished, Server};
 use serde_json::Value;
 
 #[track_caller]
@@ -37,7 +37,7 @@ fn bad_flags_and_quantities_are_usage_errors() {
 
 #[test]
 fn a_server_that_is_not_there_is_refused_by_name() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let (_silent, closed) = closed_port();
     assert_clear(&send(&["--to", &closed]), 1, "refused", &closed);
     assert_clear(&send(&["--to", "no-such-host.invalid"]), 1, "refused", "no-such-host.invalid");
 }
@@ -141,21 +141,25 @@ fn what_iperf3_does_otherwise_is_answered_in_one_line() {
 #[test]
 fn a_server_in_the_background_serves_one_command_and_writes_its_log() {
     let log = std::env::temp_dir().join(format!("netjoule-log-{}", std::process::id()));
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    // Other servers' ports are of 127.0.0.1: nobody takes this one meanwhile.
+    let port = TcpListener::bind("127.0.0.3:0").unwrap().local_addr().unwrap().port().to_string();
     let file = log.to_str().unwrap();
     // Whoever called it goes on once it listens.
-    assert_eq!(called(&["-s1D", "-p", &port, "--logfile", file]), (0, String::new(), String::new()));
-    let (code, text, _) = called(&["-c", "127.0.0.1", "-p", &port, "-u", "-t", "0.1", "-J"]);
+    assert_eq!(
+        called(&["-s1D", "-B", "127.0.0.3", "-p", &port, "--logfile", file]),
+        (0, String::new(), String::new())
+    );
+    let (code, text, _) = called(&["-c", "127.0.0.3", "-p", &port, "-u", "-t", "0.1", "-J"]);
     assert!(code == 0 && text.contains("\"event\":\"report\""), "{text}");
     let told = || std::fs::read_to_string(&log).unwrap();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !told().contains("has gone") || TcpStream::connect(format!("127.0.0.1:{port}")).is_ok() {
+    while !told().contains("has gone") || TcpStream::connect(format!("127.0.0.3:{port}")).is_ok() {
         assert!(std::time::Instant::now() < deadline, "{}", told());
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let lines: Vec<String> = told().lines().map(str::to_owned).collect();
     std::fs::remove_file(&log).unwrap();
-    assert!(lines[0].starts_with("listening on 127.0.0.1:") && lines.len() == 3, "{lines:?}");
+    assert!(lines[0].starts_with("listening on 127.0.0.3:") && lines.len() == 3, "{lines:?}");
     assert!(lines[1].contains(" sends here: udp, messages of 1440 bytes, "), "{lines:?}");
     assert!(lines[2].contains("has gone: 9 messages received, 0 lost"), "{lines:?}");
 }

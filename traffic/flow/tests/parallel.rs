@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use harness::network::{in_own_network, run, Cable, FAR};
-use harness::{assert_fits, assert_honest, not_run, send, terminate, Client, Finished, Server, TRANSPORTS};
+use harness::{
+    assert_fits, assert_honest, closed_port, not_run, send, terminate, Client, Finished, Server, TRANSPORTS,
+};
 use netjoule_traffic::parallel::fairness::jain_index;
 use serde_json::Value;
 
@@ -220,8 +222,9 @@ fn held_flows_that_nobody_starts_all_end() {
 
 #[test]
 fn flows_cannot_share_one_data_port_and_are_told_so() {
-    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let server = Server::start("127.0.0.1", &["--max-flows", "2", "--data-port", &free]);
+    // Other flows' ports are of 127.0.0.1: nobody takes this one meanwhile.
+    let free = std::net::UdpSocket::bind("127.0.0.3:0").unwrap().local_addr().unwrap().port().to_string();
+    let server = Server::start("127.0.0.3", &["--max-flows", "2", "--data-port", &free]);
     let finished = send(&["--to", &server.control, "-P", "2", "-t", "60"]);
     assert_eq!(finished.code, 1, "{}", finished.stderr);
     assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
@@ -412,7 +415,7 @@ fn flags_that_make_no_sense_are_refused_once_before_any_flow() {
 
 #[test]
 fn a_host_that_cannot_be_reached_is_named_once() {
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let (_silent, closed) = closed_port();
     let finished = send(&["--to", &closed, "-P", "3"]);
     assert_eq!(finished.code, 1);
     assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);

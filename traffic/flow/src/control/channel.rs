@@ -235,7 +235,10 @@ mod tests {
 
     #[test]
     fn a_closed_port_is_a_clear_refusal() {
-        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        // It is bound but does not listen, and nobody else can.
+        let silent = Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        silent.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        let closed = silent.local_addr().unwrap().as_socket().unwrap();
         let error = Channel::connect(closed, None, Duration::from_secs(1)).unwrap_err();
         assert_eq!(error.code, Code::Refused);
         assert!(error.message.contains(&closed.to_string()));

@@ -7,11 +7,12 @@
 pub(crate) mod network;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, RawFd};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_netjoule-traffic");
 
@@ -38,6 +39,14 @@ pub(crate) fn not_run(test: &str, why: &str, kernel_could: bool) {
 /// Whether this host has an IPv6 loopback; without one only the IPv4 half of a test can run.
 pub(crate) fn has_ipv6() -> bool {
     TcpListener::bind("[::1]:0").is_ok()
+}
+
+/// A TCP port where nobody listens, and nobody else can while the socket lives.
+pub(crate) fn closed_port() -> (Socket, String) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    let address = socket.local_addr().unwrap().as_socket().unwrap().to_string();
+    (socket, address)
 }
 
 /// A `serve` of one's own on a free port. Dropping it ends its stdin, and with it the process.
