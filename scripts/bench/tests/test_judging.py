@@ -230,7 +230,7 @@ def test_the_window_as_late_as_the_newer_iperf3_lies_between_those_tried():
         (420.0, 400),
         (900.0, 400),
     ):
-        taken[NEWER] = [([theirs_us], None)] * 3
+        taken[NEWER] = [([theirs_us], None), ([2000.0], None), ([], None)]
         assert wire.window_as_late_us(taken, NEWER) == window_us
     taken[NEWER] = [([], None)] * 3  # the tap lost packets
     assert wire.window_as_late_us(taken, NEWER) is None

@@ -65,11 +65,12 @@ def _ours(window_us: int) -> str:
 
 
 def window_as_late_us(taken: Mapping[str, Sequence[Seen]], newer: str) -> int | None:
-    """The window of ours that is as late on the wire as ``newer`` (median p99), between two of those tried.
+    """The window of ours that is as late on the wire as ``newer``, between two of those tried.
 
-    The widest where ``newer`` is later still, None where it is earlier than ours without a window.
+    By the least p99 of the rounds: what stalls of the host add to a sender's own is not part of it. The
+    widest where ``newer`` is later still, None where it is earlier than ours without a window.
     """
-    p99_us = {name: median([quantile(found, 0.99) for found, _ in rounds]) for name, rounds in taken.items()}
+    p99_us = {name: _least_p99(rounds) for name, rounds in taken.items()}
     theirs, known = p99_us[newer], [(us, p99_us[_ours(us)]) for us in WINDOWS_US]
     widest_us, latest = known[-1]
     if theirs is not None and latest is not None and theirs >= latest:
@@ -95,9 +96,10 @@ def priced(taken: Mapping[str, Sequence[Outcome]]) -> Section:
             "receiver us/message": middle(lambda o: o.receiver_us),
             "received pps": middle(lambda o: o.received_pps, ",.0f"),
         },
-        note="No tap here. The window is the one at which the tap saw the p99 of iperf3 3.18: in a straight "
-        "line between the windows of the table before, or the widest where iperf3 is later still. CPU of the "
-        "whole process, start-up included.",
+        note="No tap here. The window is the one at which the tap saw the p99 of iperf3 3.18, each "
+        "sender's least of all rounds (stalls of the host only add to it): in a straight line between the "
+        "windows of the table before, or the widest where iperf3 is later still. CPU of the whole process, "
+        "start-up included.",
         verdicts=[held],
     )
 
@@ -116,6 +118,12 @@ def judged(taken: Mapping[str, Sequence[Seen]]) -> Section:
         note="Packet k against its place on the asked schedule, which begins where no packet is early; "
         "packets of one train leave together. The tap (tcpdump) disturbs the sender. " + INTERVALS,
     )
+
+
+def _least_p99(rounds: Sequence[Seen]) -> float | None:
+    """None where the tap was complete in no round."""
+    p99s = (quantile(found, 0.99) for found, _ in rounds)
+    return min((us for us in p99s if us is not None), default=None)
 
 
 def _in_time_percent(errors_us: Sequence[float]) -> float | None:

@@ -11,6 +11,11 @@
 //! A host wakes some time after the deadline that it was given, and a window is a promise about departures. So the pacer
 //! learns how late wake-ups come and aims that much before the window's end; never before the deadline itself.
 //!
+//! An alarm that is told ahead is cheap, one that is changed costs as much as a wake-up (`netjoule_measure::wait`). What waits
+//! after a departure depends on how late it came. Where that varies by more than the window leaves room for, no departure
+//! told ahead suits all; with `absolute` the next one then is a window later whatever waits, at most a window after the
+//! deadline of what leaves.
+//!
 //! From a long sleep hosts wake later still: the processor has to leave a deep idle state, or the virtual one has to be
 //! scheduled first. Where `absolute` or `hybrid` without a window learns that this takes long, it ends the long sleep that
 //! much earlier and comes to the deadline, or to where the clock is watched, in naps, from which the host wakes soon. On a
@@ -116,26 +121,32 @@ impl Pacer {
             return;
         }
         self.departure_ns = next_ns;
-        let next = self.released(schedule, done, self.departure_ns + self.soon.value_ns).max(done + 1);
+        let late_ns = if self.varies() { self.lead_ns().max(self.soon.value_ns) } else { self.soon.value_ns };
+        let next = self.released(schedule, done, self.departure_ns + late_ns).max(done + 1);
         self.following = (next, self.departure_of(schedule, next));
     }
 
     /// When `first` leaves, the first message whose window has not ended. What was told as the following departure is kept
     /// to where it serves: an alarm may be armed for it.
     fn departure_after(&self, schedule: &Schedule, first: u64) -> i64 {
-        let latest_ns = self.departure_of(schedule, first);
         let (told_first, told_ns) = self.following;
         let serves = match self.mode {
-            Mode::Absolute => {
-                told_first <= first && first < schedule.count() && told_ns >= schedule.due_ns(first)
+            Mode::Absolute if first < schedule.count() => {
+                let waited_ns = told_ns - schedule.due_ns(first);
+                (told_first <= first || self.varies()) && (0..=self.window_ns).contains(&waited_ns)
             }
             _ => told_first == first,
         };
         if serves {
-            told_ns.min(latest_ns)
+            told_ns
         } else {
-            latest_ns
+            self.departure_of(schedule, first)
         }
+    }
+
+    /// Whether how late most wake-ups come varies by more than what is left of a window that ends early for them.
+    fn varies(&self) -> bool {
+        self.mode == Mode::Absolute && self.lead_ns() - self.soon.value_ns > self.window_ns - self.lead_ns()
     }
 
     /// When the group of messages that begins with `first` leaves.
