@@ -18,6 +18,7 @@ TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr r-cran-knitr r-cran-rm
 TEST_DAEMONS=(openssh-server:sbin/sshd chrony:sbin/chronyd postgresql-15:lib/postgresql/15/bin/postgres)
 # Optional parts of the Python rooms, each with a lock of its own.
 TEST_EXTRAS=(postgresql trend)
+command -v go >/dev/null || TEST_EXTRAS+=(go)
 GUEST_PACKAGES=(qemu-system-x86 busybox-static kmod wireless-regdb)
 GUEST_TEST_PACKAGES=(nftables tcpdump tshark wireless-tools d-itg netperfmeter)
 OLDEST_RUST=1.88

@@ -14,7 +14,9 @@ import yaml
 from golden_sentences import same_sentence
 from simulated_rig import Rig
 
+from netjoule.analysis import decision
 from netjoule.cli.app import run_command
+from netjoule.core.errors import RunFailed
 
 ARMS = {
     "schema_version": 2,
@@ -151,6 +153,18 @@ def test_a_campaign_that_is_not_whole_decides_nothing(
     code, found = answer(capsys, str(path), "--arm", "head", "--reference", "base")
     assert (code, found["verdict"]) == (4, "inconclusive")
     assert "incomplete" in found["incomplete"][0]
+    assert found["words"].startswith("INCONCLUSIVE: a campaign is not at its end; so far: ")
+
+
+def test_a_comparison_that_breaks_off_is_no_regression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RunFailed("the analysis failed")
+
+    monkeypatch.setattr(decision, "comparison", broken)
+    assert run_command(["compare", str(campaign(tmp_path / "c", 1.06))]) == 4
+    assert "the analysis failed" in capsys.readouterr().err
 
 
 def test_unlike_campaigns_are_refused_and_labelled_where_they_are_compared_all_the_same(
@@ -164,9 +178,10 @@ def test_unlike_campaigns_are_refused_and_labelled_where_they_are_compared_all_t
     same_sentence(capsys.readouterr().err.strip())
     code, found = answer(capsys, str(before), str(after), "--unlike")
     assert code in (0, 4)
-    assert len(found["unlike"]) == 3
+    assert len(found["unlike"]) == 3 and found["words"].startswith("unlike campaigns: ")
     run_command(["compare", str(before), str(after), "--unlike"])
-    assert capsys.readouterr().out.startswith("unlike campaigns: ")
+    said = capsys.readouterr().out
+    assert said.startswith("unlike campaigns: ") and "Cells of unlike campaigns: " in said
 
 
 def test_what_cannot_be_compared_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,8 @@ import resource
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -105,3 +107,32 @@ def out_of_room(words: list[str], chance: random.Random) -> int:
     return subprocess.run(
         words, check=False, timeout=300, preexec_fn=limited, stderr=subprocess.DEVNULL
     ).returncode
+
+
+def test_a_session_ends_with_the_gate_that_is_killed(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    session = tmp_path / "session"
+    session.write_text(f"#!/bin/sh\necho $$ >{told}.new && mv {told}.new {told}\nexec sleep 600\n")
+    session.chmod(0o755)
+    code = (
+        "import sys; from pathlib import Path; from netjoule.core import programs;"
+        "from netjoule.gate import campaign_process; programs.PYTHON = (sys.argv[1],);"
+        "campaign_process.run(Path('w'), Path('t'), Path('c'), 1, print)"
+    )
+    gate = subprocess.Popen([sys.executable, "-c", code, str(session)])
+    try:
+        wait_for(told.exists)
+        gate.kill()
+        gate.wait()
+        pid = int(told.read_text())
+        wait_for(lambda: not Path(f"/proc/{pid}").exists())
+    finally:
+        gate.kill()
+        gate.wait()
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)

@@ -11,7 +11,8 @@ UNTIL = datetime(2026, 11, 27, tzinfo=UTC)
 
 
 def row(rig: str, code: str | None, finished: str = "2026-11-26T12:00:00Z") -> dict:
-    return {"rig": rig, "reason_code": code, "reason_detail": code and "why", "finished_utc": finished}
+    why = {"reason_code": code, "reason_detail": code and "why"}
+    return {"rig": rig, "verdict": "skipped" if code else "pass", **why, "finished_utc": finished}
 
 
 def test_gates_are_counted_by_rig_and_reason():
@@ -46,6 +47,8 @@ def test_verdict_documents_are_read_as_well():
     found = health.health([made.verdict("skipped"), made.verdict("pass")], UNTIL, 1)
     assert found.gates == {"emulated": 2}
     assert [(one.code, one.gates) for one in found.counts] == [("rig_noisy", 1)]
+    regression = made.verdict("fail") | {"reason": {"code": "anchor", "detail": "against the anchor"}}
+    assert health.health([regression], UNTIL, 1).counts == (), "it was decided"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from gate_decisions import decision, pilot
 from runner_fakes import new_campaign
 
 from netjoule.core.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError
+from netjoule.core.reason import Reason
+from netjoule.design import rig_limits
 from netjoule.gate import sessions as rooms
 from netjoule.gate.campaign_process import ended_badly
 from netjoule.gate.sessions import Sessions
@@ -105,13 +107,22 @@ def test_a_noisy_rig_is_skipped(tmp_path: Path) -> None:
     assert (found.verdict, found.reason and found.reason.code) == ("skipped", "rig_noisy")
 
 
-def test_a_campaign_that_its_rig_ended_is_skipped(tmp_path: Path) -> None:
-    with new_campaign(tmp_path / "session-1") as campaign:
-        campaign.end_by_rule("gate_rig_sick")
-    made = Sessions(tmp_path, lambda _folder: None, lambda _folder: decision("fail", 1.06))
+def test_a_campaign_whose_runs_did_not_count_is_skipped_at_the_last_look_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sick = Reason("gate_rig_sick", "5 of 16 runs do not count: meter")
+    monkeypatch.setattr(rig_limits, "sick", lambda _rows: sick)
+    made, ran = gate(tmp_path, decision("fail", 1.06))
     found = made.gate()
-    assert (found.verdict, found.reason and found.reason.code) == ("skipped", "gate_rig_sick")
-    assert len(made.done) == 1
+    assert (found.verdict, found.reason) == ("skipped", sick)
+    assert ran == ["session-1"] and len(made.done) == 1
+
+
+def test_a_rig_that_is_noisy_in_the_confirming_session_is_why_nothing_is_decided(tmp_path: Path) -> None:
+    reason = {"code": "rig_noisy", "detail": "the reference workload scatters more than in the pilot"}
+    made, _ = gate(tmp_path, decision("fail", 1.06), decision("inconclusive", None, reason=reason))
+    found = made.gate()
+    assert (found.verdict, found.reason and found.reason.code) == ("skipped", "rig_noisy")
 
 
 def test_a_pilot_keeps_its_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

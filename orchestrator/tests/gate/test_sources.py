@@ -160,6 +160,18 @@ def test_builds_are_arms_with_the_installed_programs_as_reference() -> None:
     assert found.document["statistics"] == {"alpha": 0.1}, "its contrasts are of other arms"
 
 
+def test_a_reference_of_its_own_is_built_like_the_others() -> None:
+    arms = [built(role, programs=f"/{role}/netjoule-traffic") for role in ("base", "head", "reference")]
+    found, names = compared(FLOWS, *arms)
+    assert (found.arms, names.reference) == (("base", "head", "reference"), "reference")
+    assert found.document["flow"]["builds"]["reference"] == {"programs": "/reference/netjoule-traffic"}
+    asked = parse("main", "v2", None, "flow", reference="v1", with_build=True)
+    assert [(one.role, one.text) for one in asked] == [("base", "main"), ("head", "v2"), ("reference", "v1")]
+    assert [one.text for one in sources.pilot(asked)] == ["main", "main", "v1"]
+    with pytest.raises(UsageError, match="settings of one program"):
+        parse("transport=udp", "transport=quic", None, "flow", reference="transport=tcp")
+
+
 def test_an_anchor_is_a_third_arm() -> None:
     arms = [built(role, programs=f"/{role}/netjoule-traffic") for role in ("base", "head", "anchor")]
     found, names = compared(FLOWS, *arms)

@@ -86,6 +86,8 @@ def test_a_regression_against_the_anchor_is_one() -> None:
             "inconclusive",
             "pilot_too_wide",
         ),
+        # Known for good: a gate with a greater margin would take its width.
+        (pilot(1.6, contains_0=False, ratio=1.05), "inconclusive", "pilot_biased"),
     ],
 )
 def test_a_pilot_says_whether_its_rig_can_decide(

@@ -67,11 +67,13 @@ class Gate:
         head: str,
         anchor: str | None = None,
         *,
+        reference: str | None = None,
         build: str | None = BUILD,
         document: dict[str, Any] = FLOWS,
         inside: Callable[[tuple[Arm, ...]], None] = lambda _: None,
     ) -> tuple[Arm, ...]:
-        asked = parse(base, head, anchor, document["load"], with_build=build is not None)
+        load, with_build = document["load"], build is not None
+        asked = parse(base, head, anchor, load, reference=reference, with_build=with_build)
         with worktrees.ready(
             asked,
             document,
@@ -123,6 +125,22 @@ def test_a_pilot_builds_one_ref_twice_and_says_that_the_programs_are_the_same(ga
         assert arms[0].build != arms[1].build
         assert sources.same_programs(arms)
     assert gate.said[-1].startswith("base and head are the same program")
+
+
+def test_a_program_that_only_builds_have_is_its_own_reference_and_a_tag_is_a_better_one(
+    gate: Gate, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository)
+    (repository / "program").write_text("built here by somebody\n")
+    (repository / "program").chmod(0o755)
+    document = {"load": "command", "command": {"run": ["./program"]}}
+    copy = "cp source program"
+    arms = {one.role: one for one in gate.arms("v1", "main", build=copy, document=document)}
+    assert arms["reference"].build == arms["base"].build and "--reference" in gate.said[-1]
+    gate.folder = gate.folder.with_name("gate-2")
+    arms = {one.role: one for one in gate.arms("v2", "main", reference="v1", build=copy, document=document)}
+    assert arms["reference"].commit == git(repository, "rev-parse", "v1")
+    assert arms["reference"].build["directory"].endswith("/refr") and not gate.trees()
 
 
 def test_what_is_not_committed_takes_no_part_and_is_said(gate: Gate, repository: Path) -> None:
@@ -295,7 +313,7 @@ def test_a_relative_path_is_from_where_the_command_runs(
 ) -> None:
     (tmp_path / "a").mkdir()
     monkeypatch.chdir(tmp_path)
-    base, _ = gate.arms("./a", "a", build=None, document=COMMAND)
+    base, *_ = gate.arms("./a", "a", build=None, document=COMMAND)
     assert base.build == {"directory": str(tmp_path / "a")}
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,7 +44,7 @@ def compare(
     """
     from netjoule.analysis import decision
     from netjoule.core.console import Output
-    from netjoule.core.errors import UsageError
+    from netjoule.core.errors import InvalidData, RunFailed, UsageError
     from netjoule.gate.verdict import EXIT_CODES
     from netjoule.validation.check import unfinished
 
@@ -59,12 +60,23 @@ def compare(
         arm, reference = _heads(campaigns)
     asked = {"--margin": margin, "--tolerance": tolerance, "--arm": arm, "--reference": reference}
     options = [word for name, value in asked.items() if value is not None for word in (name, str(value))]
-    found = decision.comparison(campaigns, options)
+    try:
+        found = decision.comparison(campaigns, options)
+    except RunFailed as error:  # 1 says that it costs more, and nothing else
+        raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error
     lacking = [f"{path}: {said}" for path in campaigns if (said := unfinished(path))]
     if lacking:  # whoever stops when the figures please has decided already
-        found = {**found, "verdict": "inconclusive"}
+        found = {**found, "verdict": "inconclusive", "words": _of_incomplete(str(found["words"]))}
+    if found_unlike:
+        found = {**found, "words": f"unlike campaigns: {found['words']}"}
     _tell({**found, "unlike": found_unlike, "incomplete": lacking}, Output(json_lines=json))
     raise typer.Exit(EXIT_CODES[str(found["verdict"])])
+
+
+def _of_incomplete(words: str) -> str:
+    """What was found in a campaign that is not at its end, without a verdict."""
+    so_far = re.sub("^[A-Z]+: ", "", words)
+    return f"INCONCLUSIVE: a campaign is not at its end; so far: {so_far}"
 
 
 def _heads(campaigns: Sequence[Path]) -> tuple[str | None, str | None]:
@@ -90,11 +102,11 @@ def _tell(found: Mapping[str, Any], output: Any) -> None:
     from netjoule.gate.outputs import terminal
 
     output.event(found)
-    output.say(f"{'unlike campaigns: ' if found['unlike'] else ''}{found['words']}")
+    output.say(str(found["words"]))
     for line in (*found["unlike"], *found["incomplete"]):
         output.say(f"  {line}")
     if found["cells"]:
         output.say()
-        output.show(
-            terminal.cell_table(found["cells"], f"Cells: {found['arm']} against {found['reference']}")
-        )
+        which = "Cells of unlike campaigns" if found["unlike"] else "Cells"
+        title = f"{which}: {found['arm']} against {found['reference']}"
+        output.show(terminal.cell_table(found["cells"], title))

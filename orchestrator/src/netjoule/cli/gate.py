@@ -40,6 +40,10 @@ def gate(
     anchor: Annotated[
         str | None, typer.Option(metavar="TAG", help="A release; the head must not cost more than it either.")
     ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="TAG", help="What never changes, beside them [default: what is installed]."),
+    ] = None,
     pilot: Annotated[
         bool, typer.Option("--pilot", help="Build the base twice and measure how much the rig scatters.")
     ] = False,
@@ -109,6 +113,7 @@ def gate(
         base=base,
         head=base if head is None else head,
         anchor=anchor,
+        reference=reference,
         build=build,
         workload=workload,
         pilot=pilot,
@@ -193,12 +198,16 @@ def _conclude(
 
 def _tell_of_rig(found: Mapping[str, Any], history: str | None, output: Output) -> None:
     """Say what the history knows of this rig, and where the trend moved."""
+    from netjoule.core.errors import NetjouleError
     from netjoule.gate.history import store, trend
 
-    if found["verdict"] != "pass":
-        known = store.false_alarms(found["rig"], history)
-        output.say(f"rig {found['rig']}: {known}")
-        output.event({"event": "false_alarms", **asdict(known)})
-    if trend.is_there():
-        for words in trend.warnings_of(found["id"], history):
-            output.error(words)
+    try:
+        if found["verdict"] != "pass":
+            known = store.false_alarms(found["rig"], history)
+            output.say(f"rig {found['rig']}: {known}")
+            output.event({"event": "false_alarms", **asdict(known)})
+        if trend.is_there():
+            for words in trend.warnings_of(found["id"], history):
+                output.error(words)
+    except NetjouleError as error:  # the verdict stands
+        output.error(f"netjoule: {error}")

@@ -35,7 +35,9 @@ def run(
         UsageError, HostLacks: as the command.
         RunFailed, InvalidData: when it ended otherwise before its end.
     """
-    command = [*programs.PYTHON, "-m", "netjoule", "run", str(workload), "--testbed", str(testbed)]
+    # Asked to end by the kernel where this process is killed: its rig is free then, for the next gate.
+    command = ["setpriv", "--pdeathsig", "TERM", *programs.PYTHON]
+    command += ["-m", "netjoule", "run", str(workload), "--testbed", str(testbed)]
     command += ["--out", str(campaign), "--seed", str(seed), "--json"]
     code, chatter = child_process.run_for_events(command, os.environ, told, ask=_ASK, grace_s=_GRACE_S)
     if code == 0:

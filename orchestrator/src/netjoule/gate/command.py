@@ -34,7 +34,7 @@ class Asked:
     """What is compared by what, on which rig, and how long that may take.
 
     Attributes:
-        base, head, anchor: as they were written; of a pilot, base is head.
+        base, head, anchor, reference: as they were written; of a pilot, base is head.
         build: the shell command that builds git refs.
         workload: a file, or the name of a shipped one.
         testbed: topology file of the rig.
@@ -47,6 +47,7 @@ class Asked:
     base: str
     head: str
     anchor: str | None
+    reference: str | None
     build: str | None
     workload: str
     pilot: bool
@@ -141,7 +142,12 @@ def _begun(asked: Asked, told: Told, seed: Callable[[], int], utc: Callable[[], 
 def _sources(asked: Asked, document: Mapping[str, Any]) -> Sequence[Source]:
     """What the options name; of a pilot the base, twice."""
     named = sources.parse(
-        asked.base, asked.head, asked.anchor, document["load"], with_build=asked.build is not None
+        asked.base,
+        asked.head,
+        asked.anchor,
+        document["load"],
+        reference=asked.reference,
+        with_build=asked.build is not None,
     )
     if asked.build is not None and all(one.kind != sources.GIT for one in named):
         raise UsageError("--build builds git refs, and none is named", next_step="leave it out")

@@ -15,6 +15,7 @@ from typing import Any
 from netjoule.core.tables import Column, Table
 from netjoule.core.words import counted
 from netjoule.design import rig_limits
+from netjoule.gate.verdict import FAIL
 
 _CLASSES: Mapping[str, str] = {
     "rig_noisy": "noisy reference",
@@ -90,7 +91,7 @@ def health(rows: Iterable[Mapping[str, Any]], until: datetime, days: int) -> Hea
             continue
         gates[row["rig"]] += 1
         reason = _reason(row)
-        if reason:
+        if reason and row["verdict"] != FAIL:
             ends[row["rig"], error_class(*reason), reason[0]].append(row["finished_utc"])
     counts = [Count(*named, len(utc), max(utc)) for named, utc in ends.items()]
     counts.sort(key=lambda count: (count.rig, -count.gates, count.code))

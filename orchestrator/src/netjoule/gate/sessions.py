@@ -18,8 +18,6 @@ from netjoule.store.campaign import Campaign
 
 Run = Callable[[Path], None]
 """Runs a session's campaign in a new folder to its end. Raises NetjouleError when it cannot."""
-_SICK = "gate_rig_sick"
-_OF_THE_RIG = frozenset({"rig_noisy"})
 
 
 @dataclass
@@ -88,15 +86,13 @@ class Sessions:
 
 
 def _sick(campaign: Path) -> Judged | None:
-    """Of a campaign that ended since too many of its runs did not count."""
-    rows = Campaign.read(campaign).rows()
-    if any(row.status == "not_needed" and row.reason == _SICK for row in rows):
-        return Judged(SKIPPED, rig_limits.sick(rows) or Reason(_SICK, "too many of its runs do not count"))
-    return None
+    """Of a campaign too many of whose runs did not count, at whichever look."""
+    why = rig_limits.sick(Campaign.read(campaign).rows())
+    return Judged(SKIPPED, why) if why else None
 
 
 def _of_rig(found: Judged) -> Judged:
     """The same; skipped where the rig is why nothing was decided."""
-    if found.verdict == INCONCLUSIVE and found.reason and found.reason.code in _OF_THE_RIG:
+    if found.verdict == INCONCLUSIVE and found.reason and found.reason.code in verdict.OF_THE_RIG:
         return Judged(SKIPPED, found.reason, found.decision)
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What --base, --head and --anchor of a gate name, and the workload that has them as its arms. Pure.
+"""What --base, --head, --anchor and --reference of a gate name, and the workload of these arms. Pure.
 
 A git ref (with --build), a folder, a program, an environment setting (MODE=fast) or a setting of a factor of
 the workload's load (transport=quic). Settings are values of their factor, which is the arm then; all else are
@@ -41,7 +41,7 @@ class Source:
     """What one of the options names.
 
     Attributes:
-        role: base, head or anchor.
+        role: base, head, anchor or reference.
         kind: git, path, environment or setting.
         text: as it was asked for.
         setting: name and value of a setting or an environment variable.
@@ -80,19 +80,25 @@ class Arm:
 
 
 def parse(
-    base: str, head: str, anchor: str | None, load: str, *, with_build: bool = False
+    base: str,
+    head: str,
+    anchor: str | None,
+    load: str,
+    *,
+    reference: str | None = None,
+    with_build: bool = False,
 ) -> tuple[Source, ...]:
     """What the options of a gate name.
 
     Args:
-        base, head, anchor: as they were written.
+        base, head, anchor, reference: as they were written.
         load: of the workload, by its name.
         with_build: whether there is a --build, which git refs need.
 
     Raises:
         UsageError: naming the option.
     """
-    asked = {BASE: base, HEAD: head, ANCHOR: anchor}
+    asked = {BASE: base, HEAD: head, ANCHOR: anchor, REFERENCE: reference}
     found = tuple(
         _source(role, text, load, with_build=with_build) for role, text in asked.items() if text is not None
     )
@@ -101,15 +107,18 @@ def parse(
     if factors and (len(factors) > 1 or any(one.kind != SETTING for one in found)):
         step = f"let all be settings of {sorted(factors)[0]}, or none"
         raise UsageError(f"{shown} are no values of one factor", next_step=step)
+    if factors and reference is not None:
+        step = "leave --reference out: it is the workload's own value"
+        raise UsageError(f"{shown} are settings of one program", next_step=step)
     if factors and anchor is not None and len({str(one.setting) for one in found}) < len(found):
         raise UsageError(f"{shown} are not three values", next_step="leave --anchor out")
     return found
 
 
 def pilot(sources: Sequence[Source]) -> tuple[Source, ...]:
-    """The base twice: what an A/A pilot compares, a git ref built twice."""
+    """The base twice: what an A/A pilot compares, a git ref built twice; and the reference."""
     base = next(one for one in sources if one.role == BASE)
-    return base, replace(base, role=HEAD)
+    return base, replace(base, role=HEAD), *(one for one in sources if one.role == REFERENCE)
 
 
 def arms_of_settings(sources: Sequence[Source]) -> tuple[Arm, ...]:
@@ -142,12 +151,12 @@ def same_programs(arms: Sequence[Arm]) -> bool:
 def with_arms(document: Mapping[str, Any], arms: Sequence[Arm]) -> tuple[dict[str, Any], Names]:
     """A workload that compares these arms, with the reference workload beside them, and how they are named.
 
-    The reference is the workload as it is with the programs that are installed; where settings are compared,
-    the arm with the workload's own value, or else the base.
+    The reference is the arm of that role, or else the workload as it is with the programs that are installed;
+    where settings are compared, the arm with the workload's own value, or else the base.
 
     Args:
         document: an effective workload.
-        arms: base, head and perhaps anchor.
+        arms: base, head, and perhaps anchor and reference.
 
     Raises:
         UsageError: where the workload varies itself what the arms differ in.
@@ -195,9 +204,9 @@ def _with_builds(document: Mapping[str, Any], arms: Sequence[Arm]) -> tuple[dict
     for one in arms:
         variables = own | one.build.get("environment", {})
         builds[one.name] = {**one.build, **({"environment": variables} if variables else {})}
-    if own:
+    if own and REFERENCE not in builds:
         builds[REFERENCE] = {"environment": own}
-    factors[_ARM] = [*(one.name for one in arms), REFERENCE]
+    factors[_ARM] = list(dict.fromkeys([*(one.name for one in arms), REFERENCE]))
     told = {name: said for name, said in builds.items() if said}
     settings = {**document.get(load, {}), "builds": told}
     return {**document, "arm": _ARM, "factors": factors, load: settings}, REFERENCE

@@ -12,6 +12,8 @@ from netjoule.core.reason import Reason
 
 PASS, FAIL, INCONCLUSIVE, SKIPPED = "pass", "fail", "inconclusive", "skipped"
 EXIT_CODES = {PASS: 0, FAIL: 1, INCONCLUSIVE: 4, SKIPPED: 4}
+OF_THE_RIG = frozenset({"rig_noisy"})
+"""Reasons of a session that say nothing about the programs."""
 _RANK = {PASS: 0, INCONCLUSIVE: 1, SKIPPED: 2, FAIL: 3}
 _SESSION_FIELDS = (
     "blocks_max",
@@ -65,6 +67,8 @@ def judged(first: Mapping[str, Any], confirming: Mapping[str, Any] | None = None
         return Judged(decided, reason, first)
     if confirming["verdict"] == FAIL:
         return Judged(FAIL, None, confirming)
+    if (confirming.get("reason") or {}).get("code") in OF_THE_RIG:
+        return Judged(INCONCLUSIVE, _reason_of(confirming), confirming)
     words = f"the first session failed, and the confirming one ended with: {confirming['verdict']}"
     return Judged(INCONCLUSIVE, Reason("not_confirmed", words), confirming)
 
@@ -78,15 +82,15 @@ def judged_pilot(found: Mapping[str, Any], margin_percent: float) -> Judged:
             _reason_of(found) if given else Reason("no_cell_left", "no cell of the workload can be compared")
         )
         return Judged(INCONCLUSIVE, reason)
+    if not found["contains_0"]:
+        words = f"two builds of one source differ: {100 * (found['ratio'] - 1):+.2g} %"
+        return Judged(INCONCLUSIVE, Reason("pilot_biased", words), found)
     if not found["narrow_enough"]:
         words = (
             f"its half-width is {half:.2g} % after {found['blocks']} blocks, and half of the margin is"
             f" {margin_percent / 2:g} %{_better_cell(found)}"
         )
         return Judged(INCONCLUSIVE, Reason("pilot_too_wide", words), found)
-    if not found["contains_0"]:
-        words = f"two builds of one source differ: {100 * (found['ratio'] - 1):+.2g} %"
-        return Judged(INCONCLUSIVE, Reason("pilot_biased", words), found)
     return Judged(PASS, None, found)
 
 

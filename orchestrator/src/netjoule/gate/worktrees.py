@@ -14,6 +14,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from netjoule.gate.sources import Arm, Source
 
 TREES, LOGS = "trees", "build-logs"
 _LOCK = "netjoule-gate.lock"
-_FOLDERS = {sources.BASE: "base", sources.HEAD: "head", sources.ANCHOR: "anch"}
+_FOLDERS = {sources.BASE: "base", sources.HEAD: "head", sources.ANCHOR: "anch", sources.REFERENCE: "refr"}
 """Equal lengths."""
 _OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 _LAST_LINES = 3
@@ -75,7 +76,20 @@ def ready(
                 run_build(str(build), where[one.role], log, one)
             places = {role: (place, commits[role]) for role, place in where.items()}
         arms = tuple(_arm(one, document, *places.get(one.role, (None, None))) for one in asked)
-        yield _looked_at(arms, say)
+        yield _looked_at(_with_reference(arms, document, say), say)
+
+
+def _with_reference(
+    arms: tuple[Arm, ...], document: Mapping[str, Any], say: Callable[[str], None]
+) -> tuple[Arm, ...]:
+    """The same, the base once more as the reference where none is named and no program is installed."""
+    if any(one.role == sources.REFERENCE for one in arms) or _installed(document):
+        return arms
+    say(
+        "the reference workload runs the base, since no program of it is installed: name one with --reference"
+    )
+    base = next(one for one in arms if one.role == sources.BASE)
+    return (*arms, replace(base, role=sources.REFERENCE, name=sources.REFERENCE))
 
 
 def require(asked: Sequence[Source], repository: Path) -> None:
@@ -174,11 +188,17 @@ def digest(content: Path) -> str:
 
 def installed(document: Mapping[str, Any]) -> str | None:
     """SHA-256 of the program that a workload runs as it is; None where its load does not say which."""
+    content = _installed(document)
+    return None if content is None else digest(content)
+
+
+def _installed(document: Mapping[str, Any]) -> Path | None:
+    """The program that a workload runs as it is; a path in a build's own folder is nothing installed."""
     try:
         content = loads.build_settings(document, None, {}).content
     except UsageError:  # of a load without builds
         return None
-    return None if content is None else digest(content)
+    return content if content is not None and content.is_absolute() else None
 
 
 def _sha256(file: Path) -> str:

@@ -104,7 +104,8 @@ def _unprivileged(name: str) -> list[str]:
         pytest.fail("no PostgreSQL 15 here: 'scripts/setup.sh test' unpacks it, or install postgresql-15")
     if os.geteuid() != 0:
         return [program]
-    return ["unshare", "--user", "--map-user=1000", "--map-group=1000", program]
+    # daemon: PostgreSQL wants a user that has a name, and every Debian has this one.
+    return ["unshare", "--user", "--map-user=1", "--map-group=1", program]
 
 
 def _wait_for(folder: Path, server: subprocess.Popen[bytes]) -> None:

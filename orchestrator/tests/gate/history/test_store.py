@@ -172,6 +172,10 @@ def test_the_latest_pilot_of_this_rig_as_it_is_now(gate_folder, url):
     meters = tuple(FINGERPRINT["meters"])
     assert found == Pilot(FINGERPRINT["kernel"], meters, 15, 60.0, 0.015, 0.9, 0.011, biased=True)
     assert store.pilot_of(**(asked | {"workload": "other"})) is None
+    none_left = pilot(id="newest", finished_utc="2026-11-04T00:00:00Z", verdict="inconclusive", exit_code=4)
+    none_left["pilot"] |= {"log_ratio_sd": None, "half_width_percent": None}
+    store.record(none_left, gate_folder(**none_left), url)
+    assert store.pilot_of(**asked) is None, "the meter resolves nothing any more"
 
 
 def test_false_alarms_are_fails_of_the_same_arms_on_this_rig(gate_folder, url, monkeypatch):
@@ -185,11 +189,12 @@ def test_false_alarms_are_fails_of_the_same_arms_on_this_rig(gate_folder, url, m
         failed(),
         failed(),
         failed(same_arms=True, rig="rack-2"),
+        failed(same_arms=True, reason={"code": "anchor", "detail": "against the anchor: a regression"}),
         pilot(),
     ]
     for number, document in enumerate(made):
         store.record(document | {"id": f"g{number}"}, gate_folder(id=f"g{number}"), url)
-    assert store.false_alarms("bench", url) == store.FalseAlarms(1, 3, 0.01, 0.03)
+    assert store.false_alarms("bench", url) == store.FalseAlarms(1, 4, 0.01, 0.04)
     # What somebody marks is no A/A gate.
     store.mark("g5", "was_false", "a fan", url)
     assert store.false_alarms("bench", url).fails == 1

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"
 
 def built(source: str, folder: Path) -> Path:
     """The program of a Go package; without go, or its sources, the test is skipped, in CI it fails."""
-    go = shutil.which("go")
+    go = shutil.which("go") or shutil.which("go", path=Path(sys.executable).parent)
     if go is None:
         lacking("there is no go on this host")
     environment = {**os.environ, "GOBIN": str(folder), "GOFLAGS": "-mod=mod"}

@@ -21,7 +21,7 @@ from netjoule.core.words import counted
 from netjoule.gate.history import database
 from netjoule.gate.history.tables import arms, cells, gates, marks, sessions
 from netjoule.gate.settings import Pilot
-from netjoule.gate.verdict import duration_s
+from netjoule.gate.verdict import FAIL, SKIPPED, duration_s
 from netjoule.store.session import rfc3339
 
 Mark = Literal["was_false", "was_missed"]
@@ -95,14 +95,13 @@ def pilot_of(
     same = {"kind": "pilot", "rig": rig, "workload": workload, "objective": objective}
     same["workload_version"] = workload_version
     known = {name: text for name, text in _fingerprint(fingerprint).items() if fingerprint[name]}
-    with_numbers = gates.c.pilot_half_width_percent.is_not(None)  # one that was skipped has none
-    asked = select(gates).filter_by(**same, **known).where(with_numbers)
+    asked = select(gates).filter_by(**same, **known).where(gates.c.verdict != SKIPPED)
     with database.reading(url) as connection:
         if connection is None:
             return None
         latest = asked.order_by(gates.c.finished_utc.desc(), gates.c.id.desc()).limit(1)
         row = connection.execute(latest).mappings().first()
-    if row is None:
+    if row is None or row["pilot_half_width_percent"] is None:  # the meter resolved no cell
         return None
     return Pilot(
         kernel=row["kernel"],
@@ -126,8 +125,10 @@ def false_alarms(rig: str, url: str | None = None) -> FalseAlarms:
     with database.reading(url) as connection:
         if connection is None:
             return FalseAlarms(0, 0, 0.0, 1.0)
-        all_of_them = connection.execute(asked.where(gates.c.verdict != "skipped")).scalar_one()
-        fails = connection.execute(asked.where(gates.c.verdict == "fail")).scalar_one()
+        all_of_them = connection.execute(asked.where(gates.c.verdict != SKIPPED)).scalar_one()
+        # One that is a regression against the release alone is no false alarm.
+        alarms = asked.where(gates.c.verdict == FAIL, gates.c.reason_code.is_(None))
+        fails = connection.execute(alarms).scalar_one()
     return FalseAlarms(fails, all_of_them, *intervals.binomial(fails, all_of_them))
 
 

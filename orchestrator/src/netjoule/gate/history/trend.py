@@ -118,8 +118,11 @@ def changes_in(values: Sequence[float], margin_percent: float) -> list[Change]:
 @lru_cache(2 * LATEST)
 def _found(latest: tuple[float, ...], margin_percent: float) -> list[tuple[int, float]]:
     """What otava says: places and percents."""
-    from otava.analysis import compute_change_points
-
+    try:
+        from otava.analysis import compute_change_points
+    except ImportError as error:
+        step = "install it as 'netjoule history --trend' says where it is missing"
+        raise HostLacks(f"apache-otava does not start: {error}", next_step=step) from error
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of equal values
         found, _ = compute_change_points(  # of a list: it fails at some arrays
