@@ -41,8 +41,7 @@ def gate(
         str | None, typer.Option(metavar="TAG", help="A release; the head must not cost more than it either.")
     ] = None,
     reference: Annotated[
-        str | None,
-        typer.Option(metavar="TAG", help="What never changes, beside them [default: what is installed]."),
+        str | None, typer.Option(metavar="TAG", help="What stays [default: what is installed].")
     ] = None,
     pilot: Annotated[
         bool, typer.Option("--pilot", help="Build the base twice and measure how much the rig scatters.")
