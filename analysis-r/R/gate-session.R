@@ -33,7 +33,9 @@ decide_arms <- function(rows, gate, reference, finished) {
   verdict <- decision$verdict
   # Cells without any number will have none later either.
   if (verdict == "continue" && finished >= min(gate$looks) && !as_of$possible) verdict <- "inconclusive"
-  c(list(decision = decision, verdict = verdict, look = look, changes = as_of, until = until), bounds_of(look))
+  # A difference in shares of the meter's resolution is no ratio of energies.
+  bounds <- bounds_of(if ("ratio" %in% as_of$cells$how) look)
+  c(list(decision = decision, verdict = verdict, look = look, changes = as_of, until = until), bounds)
 }
 
 bounds_of <- function(look) {

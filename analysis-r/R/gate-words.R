@@ -16,6 +16,7 @@ gate_words <- function(campaign, found, gate, reference, name) {
       sprintf("Not decided: the first look is after block %d.", min(gate$looks))
     })
   }
+  if (!"ratio" %in% found$changes$cells$how) name <- "of 3u (the least power that the meter resolves)"
   claim <- sprintf("%s, over %d blocks", claim_words(names, found$look, name), found$look$blocks)
   margin <- number_text(gate$margin_percent)
   tolerance <- number_text(gate$tolerance_percent)

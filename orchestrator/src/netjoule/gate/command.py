@@ -17,7 +17,7 @@ from netjoule.core.errors import InvalidData, UsageError, file_errors
 from netjoule.core.reason import Reason
 from netjoule.gate import rig_lock, settings, sources, worktrees
 from netjoule.gate.fingerprint import fingerprint
-from netjoule.gate.gate_run import GateRun, Kind, Length, require_fit, require_short
+from netjoule.gate.gate_run import GateRun, Kind, Length, require_few, require_fit, require_short
 from netjoule.gate.history import database, store
 from netjoule.gate.settings import Names, Pilot, Rule
 from netjoule.gate.sources import Source
@@ -98,6 +98,8 @@ def decided(asked: Asked, told: Told, seed: Callable[[], int], utc: Callable[[],
     known = None if asked.pilot else _pilot_of(run, asked.history)
     if not asked.pilot and (why := require_fit(known, run.rule)):
         return run.skipped(asked.kind, why)
+    looks = run.looks(known)
+    require_few(looks, asked.max_blocks)
     with ExitStack() as stack:  # the rig is ours, and what was built is there, until it ends
         try:
             stack.enter_context(_rig(run, asked.wait_s, told.say))
@@ -106,9 +108,9 @@ def decided(asked: Asked, told: Told, seed: Callable[[], int], utc: Callable[[],
             if error.code not in _NOT_OF_ENERGY:
                 raise
             return run.skipped(asked.kind, Reason(error.code, str(error)))
-        length = run.length(known)
+        length = run.length(looks, known)
         told.length(length)
-        require_short(length, asked.max_blocks, asked.max_time_s)
+        require_short(length, asked.max_time_s)
         return run.piloted(length) if known is None else run.decided(known, length)
 
 

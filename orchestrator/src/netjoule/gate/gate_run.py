@@ -31,6 +31,7 @@ from netjoule.topology.topology import Topology
 Kind = Literal["gate", "pilot"]
 VERDICT = "verdict.json"
 """The last file that a gate writes, when all sessions are on disk."""
+_SHORTER = "allow more, take a greater --margin, or choose cells that scatter less (--pilot names them)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +86,24 @@ class GateRun:
     told: Callable[[Mapping[str, Any]], None]
     utc: Callable[[], datetime]
 
-    def length(self, pilot: Pilot | None) -> Length:
-        """How long a session is at most: by what the pilot scattered; of a pilot, its own limits.
+    def looks(self, pilot: Pilot | None) -> tuple[int, ...]:
+        """Blocks after which a session is looked at: by what the pilot scattered; of a pilot, its own.
 
         Raises:
-            UsageError: for a workload that does not fit the testbed.
+            UsageError: where no number of blocks is enough.
             NetjouleError: when R cannot tell.
         """
         if pilot is None:
-            looks: tuple[int, ...] = settings.PILOT_LOOKS
-        else:
-            rule = self.rule
-            found = decision.plan(
-                pilot.log_ratio_sd, pilot.blocks, rule.margin_percent, rule.tolerance_percent
-            )
-            looks = tuple(found["looks"])
-            if not looks:
-                step = "take a greater --margin, a lower --tolerance, or cells that scatter less"
-                raise UsageError(str(found["words"]).rstrip("."), next_step=step)
+            return settings.PILOT_LOOKS
+        rule = self.rule
+        found = decision.plan(pilot.log_ratio_sd, pilot.blocks, rule.margin_percent, rule.tolerance_percent)
+        if not found["looks"]:
+            step = "take a greater --margin, a lower --tolerance, or cells that scatter less"
+            raise UsageError(str(found["words"]).rstrip("."), next_step=step)
+        return tuple(found["looks"])
+
+    def length(self, looks: tuple[int, ...], pilot: Pilot | None) -> Length:
+        """How long a session is at most. Raises UsageError where workload and testbed do not fit."""
         planned = forecast(loads.made(self._session(looks, pilot), where="netjoule gate"), self.topology)
         if pilot is None:
             return Length(looks, planned.duration_s, at_least=planned.until_done)
@@ -218,16 +219,15 @@ def require_fit(pilot: Pilot | None, rule: Rule) -> Reason | None:
     return None
 
 
-def require_short(length: Length, max_blocks: int | None, max_time_s: float | None) -> None:
-    """Refuse a gate that may take longer than was allowed.
+def require_few(looks: Sequence[int], max_blocks: int | None) -> None:
+    """Refuse, with a UsageError, a gate that may take more blocks than was allowed."""
+    if max_blocks is not None and looks[-1] > max_blocks:
+        what = f"a session may take {looks[-1]} blocks, and --max-blocks allows {max_blocks}"
+        raise UsageError(what, next_step=_SHORTER)
 
-    Raises:
-        UsageError: with what it would take.
-    """
-    step = "allow more, take a greater --margin, or choose cells that scatter less (--pilot names them)"
-    if max_blocks is not None and length.blocks_max > max_blocks:
-        what = f"a session may take {length.blocks_max} blocks, and --max-blocks allows {max_blocks}"
-        raise UsageError(what, next_step=step)
+
+def require_short(length: Length, max_time_s: float | None) -> None:
+    """Refuse, with a UsageError, a gate that may take longer than was allowed."""
     if max_time_s is not None and length.duration_s > max_time_s:
         what = f"a session may take {length.duration_s:.0f} s, and --max-time allows {max_time_s:g} s"
-        raise UsageError(what, next_step=step)
+        raise UsageError(what, next_step=_SHORTER)

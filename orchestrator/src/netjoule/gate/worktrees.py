@@ -82,13 +82,13 @@ def ready(
 def _with_reference(
     arms: tuple[Arm, ...], document: Mapping[str, Any], say: Callable[[str], None]
 ) -> tuple[Arm, ...]:
-    """The same, the base once more as the reference where none is named and no program is installed."""
-    if any(one.role == sources.REFERENCE for one in arms) or _installed(document):
-        return arms
-    say(
-        "the reference workload runs the base, since no program of it is installed: name one with --reference"
-    )
+    """The same, the base once more as the reference where none is named and only builds have the program."""
     base = next(one for one in arms if one.role == sources.BASE)
+    program = document.get(document["load"], {}).get("run", ("",))[0]
+    in_builds = "directory" in base.build and "/" in program and not Path(program).is_absolute()
+    if not in_builds or any(one.role == sources.REFERENCE for one in arms):
+        return arms
+    say("the reference workload runs the base, since only builds have its program: name one with --reference")
     return (*arms, replace(base, role=sources.REFERENCE, name=sources.REFERENCE))
 
 
@@ -188,17 +188,11 @@ def digest(content: Path) -> str:
 
 def installed(document: Mapping[str, Any]) -> str | None:
     """SHA-256 of the program that a workload runs as it is; None where its load does not say which."""
-    content = _installed(document)
-    return None if content is None else digest(content)
-
-
-def _installed(document: Mapping[str, Any]) -> Path | None:
-    """The program that a workload runs as it is; a path in a build's own folder is nothing installed."""
     try:
         content = loads.build_settings(document, None, {}).content
     except UsageError:  # of a load without builds
         return None
-    return content if content is not None and content.is_absolute() else None
+    return None if content is None else digest(content)
 
 
 def _sha256(file: Path) -> str:
