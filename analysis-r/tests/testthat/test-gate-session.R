@@ -137,7 +137,7 @@ test_that("a cell below resolution is compared in watts, where these are known w
   alone <- expect_session(unresolved(gate_campaign(d), 1))
   expect_identical(c(alone$decided, alone$cells[[1]]$method), c("pass", "p_a_difference"))
   expect_match(alone$words, "of 3u (the least power that the meter resolves) than", fixed = TRUE)
-  expect_null(alone$ratio)
+  expect_identical(alone$ratio, NA_real_)
   wide <- expect_session(unresolved(gate_campaign(d), 0.01, "9"))
   expect_identical(vapply(wide$cells, `[[`, "", "method"), c("ratio", "left_out"))
   expect_match(wide$cells[[2]]$reason, "3 % of 3u")

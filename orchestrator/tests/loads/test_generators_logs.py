@@ -8,6 +8,7 @@ SCTP, whose (unused) SCTP control socket a preloaded library had replaced by a T
 
 import asyncio
 import itertools
+import os
 from pathlib import Path
 from typing import Any
 
@@ -222,7 +223,9 @@ def test_availability_names_every_generator_with_a_reason(
 
 
 def one_flow(name: str, transport: str, **changes: Any) -> dict[str, Any]:
-    ends = Endpoints(HERE, HERE, "127.0.0.1", "127.0.0.1", 5411)
+    # Ports of its own for each of pytest's workers, which run at once.
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    ends = Endpoints(HERE, HERE, "127.0.0.1", "127.0.0.1", 5411 + 10 * worker)
 
     async def flow() -> dict[str, Any]:
         maker = generator(name)
