@@ -20,7 +20,8 @@ TEST_DAEMONS=(openssh-server:sbin/sshd chrony:sbin/chronyd postgresql-15:lib/pos
 TEST_EXTRAS=(postgresql trend)
 command -v go >/dev/null || TEST_EXTRAS+=(go)
 GUEST_PACKAGES=(qemu-system-x86 busybox-static kmod wireless-regdb)
-GUEST_TEST_PACKAGES=(nftables tcpdump tshark wireless-tools d-itg netperfmeter)
+# netbase: D-ITG asks /etc/protocols for the number of TCP, and says nothing where there is none.
+GUEST_TEST_PACKAGES=(nftables tcpdump tshark wireless-tools d-itg netbase netperfmeter)
 OLDEST_RUST=1.88
 OLDEST_PYTHON=3.11
 
