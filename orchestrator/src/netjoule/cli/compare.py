@@ -44,8 +44,8 @@ def compare(
     """
     from netjoule.analysis import decision
     from netjoule.core.console import Output
-    from netjoule.core.errors import InvalidData, RunFailed, UsageError
-    from netjoule.gate.verdict import EXIT_CODES
+    from netjoule.core.errors import UsageError
+    from netjoule.gate.verdict import EXIT_CODES, no_regression_by_failure
     from netjoule.validation.check import unfinished
 
     if len(campaigns) > 2:
@@ -60,10 +60,8 @@ def compare(
         arm, reference = _heads(campaigns)
     asked = {"--margin": margin, "--tolerance": tolerance, "--arm": arm, "--reference": reference}
     options = [word for name, value in asked.items() if value is not None for word in (name, str(value))]
-    try:
+    with no_regression_by_failure():
         found = decision.comparison(campaigns, options)
-    except RunFailed as error:  # 1 says that it costs more, and nothing else
-        raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error
     lacking = [f"{path}: {said}" for path in campaigns if (said := unfinished(path))]
     if lacking:  # whoever stops when the figures please has decided already
         found = {**found, "verdict": "inconclusive", "words": _of_incomplete(str(found["words"]))}

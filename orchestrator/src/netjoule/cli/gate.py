@@ -95,10 +95,11 @@ def gate(
     from netjoule.core import programs
     from netjoule.core.clock import SystemClock
     from netjoule.core.console import Output
-    from netjoule.core.errors import InvalidData, RunFailed, UsageError
+    from netjoule.core.errors import UsageError
     from netjoule.gate import command, outputs
     from netjoule.gate.command import Asked, Told
     from netjoule.gate.settings import Rule
+    from netjoule.gate.verdict import no_regression_by_failure
 
     if pilot == (head is not None):
         raise UsageError(
@@ -128,10 +129,8 @@ def gate(
     files |= {"benchstat": benchstat, "bencher": bencher}
     wanted = outputs.distinct({name: path for name, path in files.items() if path is not None})
     told = Told(output.error, _events(output), partial(_say_length, asked.pilot, output))
-    try:
+    with no_regression_by_failure():
         found = command.decided(asked, told, launch.draw_seed, clock.utc_now)
-    except RunFailed as error:  # 1 is a regression, and nothing else
-        raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error
     _conclude(found, asked.folder, history, wanted, output, annotate=annotations)
     raise typer.Exit(0 if warn_only and found["verdict"] == "fail" else found["exit_code"])
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from netjoule.core.errors import InvalidData, RunFailed
 from netjoule.core.reason import Reason
 
 PASS, FAIL, INCONCLUSIVE, SKIPPED = "pass", "fail", "inconclusive", "skipped"
@@ -107,6 +109,15 @@ def _better_cell(found: Mapping[str, Any]) -> str:
     window = "" if best["measure_s"] is None else f" with windows of {best['measure_s']:g} s"
     scatter = f"a block scatters by {100 * best['log_ratio_sd']:.2g} %"
     return f"; {cell}{window} alone would be decided soonest ({scatter})"
+
+
+@contextmanager
+def no_regression_by_failure() -> Iterator[None]:
+    """A command that fails in the body decides nothing: exit code 1 is a regression, and nothing else."""
+    try:
+        yield
+    except RunFailed as error:
+        raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error
 
 
 def session_of(role: str, campaign: str, decision: Mapping[str, Any]) -> dict[str, Any]:
