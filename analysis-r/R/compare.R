@@ -237,7 +237,7 @@ comparison_words <- function(campaign, found, rule, verdict, reason) {
   claim <- if (is.null(found$bounds)) {
     sprintf("%s cannot be compared with %s", found$names[1], found$names[2])
   } else {
-    claim_words(found$names, found$bounds, name)
+    paste0(claim_words(found$names, found$bounds, name), " (90 % interval)")
   }
   apart <- if (!found$paired && !identical(reason$code, "apart_in_time")) {
     paste0(

@@ -228,6 +228,7 @@ overlay_differences <- function(campaigns) {
 overlay_setting <- function(campaign) {
   meta <- campaign$meta
   without <- function(x, names) x[setdiff(names(x), names)]
+  only <- function(x, names) x[intersect(names, names(x))]
   entry <- function(x) if (length(x) > 0L) flatten(x)
   host <- pick(meta, "host", default = list())
   # Kernels of one host keep some kB more or less of it for themselves.
@@ -238,9 +239,10 @@ overlay_setting <- function(campaign) {
   meters <- lapply(stats::setNames(split(meters, seq_len(nrow(meters))), campaign$meters$meter_id), as.list)
   list(
     "Kernel" = entry(c(host["kernel"], lapply(lab, function(one) one["kernel"]))),
-    "Processor and memory" = entry(
-      host[intersect(c("machine", "cpu_model", "cpu_cores", "memory_gib"), names(host))]
-    ),
+    "Processor and memory" = entry(c(
+      only(host, c("machine", "cpu_model", "cpu_cores", "memory_gib")),
+      lapply(lab, only, c("machine", "cpu_model"))
+    )),
     "Meters" = entry(lapply(meters, function(one) lapply(one, function(value) if (is.na(value)) "none" else value))),
     "Workload" = entry(without(pick(meta, "workload", default = list()), c("name", "description", "seed"))),
     "Link and hosts" = without_addresses(entry(

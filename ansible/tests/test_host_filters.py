@@ -111,6 +111,9 @@ ADDRESSES = (
 HOST = f"""@ machine
 6.1.0-1-amd64 x86_64
 @ = 0
+@ cpu_model
+model name	: AMD EPYC 7B13
+@ = 0
 @ addresses
 {ADDRESSES}
 @ = 0
@@ -149,6 +152,7 @@ WANTED = {
 def test_a_host_that_is_not_as_wanted() -> None:
     found = filters()["netjoule_host_found"](HOST)
     assert (found["machine"], found["kernel"]) == ("x86_64", "6.1.0-1-amd64")
+    assert found["cpu_model"] == "AMD EPYC 7B13"
     assert "networkmanager" not in found
     told = filters()["netjoule_host_differences"](found, WANTED)
     assert {aspect: len(sentences) for aspect, sentences in told.items()} == {

@@ -29,6 +29,7 @@ from render import ANSIBLE
 from sshd import search_path
 
 from netjoule.core import programs
+from netjoule.store.fingerprint import host_fingerprint
 from netjoule.testbeds.lab import binaries
 
 HERE = Path(__file__).resolve().parent
@@ -189,6 +190,7 @@ def test_a_host_is_kept_quiet_and_given_back(host: Host) -> None:
     assert all(call in host.calls for call in ("dhcpcd --exit wlan0\n", "ifdown --force eth1\n"))
     record = json.loads(host.says("cat", "/run/netjoule/host.json"))
     assert (record["governor"], record["sysctls"]) == ("performance", {SYSCTL: 1})
+    assert record["cpu_model"] == host_fingerprint()["cpu_model"]
     assert "nmcli general reload conf" in host.calls
     assert "networkctl reload" in host.calls
     assert "Name=wlan0 eth1\n" in host.says("cat", "/run/systemd/network/05-netjoule.network")

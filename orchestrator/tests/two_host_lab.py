@@ -36,6 +36,7 @@ HOST_RECORD = Path("/run/netjoule/host.json")
 RECORD = {
     "kernel": "6.1.0",
     "machine": "x86_64",
+    "cpu_model": "CPU of the rack",
     "governor": "performance",
     "sysctls": {"net.core.rmem_max": 4194304},
     "offloads": {"cable": {"generic-receive-offload": "on"}},

@@ -91,7 +91,14 @@ def _answers(text: str) -> Iterator[tuple[str, int, list[str]]]:
 
 def _host_found(text: str) -> dict[str, Any]:
     """What tasks/read.yml of base_host read: a fault for each answer that failed, no key for who is away."""
-    found: dict[str, Any] = {"sysctls": {}, "governors": [], "units": [], "stopped": [], "faults": {}}
+    found: dict[str, Any] = {
+        "cpu_model": "unknown",
+        "sysctls": {},
+        "governors": [],
+        "units": [],
+        "stopped": [],
+        "faults": {},
+    }
     for name, code, lines in _answers(text):
         if code != 0:
             if name != "governor" and (name, code) != ("networkmanager", _NO_NETWORKMANAGER):
@@ -101,6 +108,8 @@ def _host_found(text: str) -> dict[str, Any]:
         match name:
             case "machine":
                 found["kernel"], found["machine"] = words[0]
+            case "cpu_model":
+                found["cpu_model"] = lines[0].partition(":")[2].strip()
             case "addresses":
                 found["interfaces"] = {link["ifname"]: link["addr_info"] for link in json.loads(lines[0])}
             case "kernel":

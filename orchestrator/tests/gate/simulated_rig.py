@@ -33,6 +33,7 @@ class Rig:
 
     Attributes:
         effect: what the head takes above the base, as a ratio.
+        anchor: what the release takes, as a ratio to the base.
         sd: standard deviation over blocks of ln(head / base).
         chance: of all scatter.
         reference_sd: of ln(E of the reference workload); that of a run by default.
@@ -43,6 +44,7 @@ class Rig:
     sd: float
     chance: random.Random
     reference_sd: float | None = None
+    anchor: float = 1.0
     sessions: list[Path] = field(default_factory=list)
 
     def run(
@@ -91,7 +93,7 @@ class Rig:
         sd = self.sd / math.sqrt(2)
         if arm == "reference" and self.reference_sd is not None:
             sd = self.reference_sd
-        return (self.effect if arm == "head" else 1.0) * math.exp(self.chance.gauss(0, sd))
+        return {"head": self.effect, "anchor": self.anchor}.get(arm, 1.0) * math.exp(self.chance.gauss(0, sd))
 
 
 def write_meter(campaign: Campaign, spans: Spans, until_s: float) -> None:

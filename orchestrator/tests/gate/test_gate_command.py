@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
 import random
@@ -17,6 +18,8 @@ import pytest
 import synthetic
 import yaml
 from simulated_rig import Rig
+from test_worktrees import BUILD, git
+from tiny_campaign import table
 
 from netjoule.cli import launch
 from netjoule.cli.app import run_command
@@ -115,6 +118,43 @@ def test_a_regression_is_confirmed_and_written_in_every_format(
     assert run_command(["history", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["id"].split("-")[0] for row in rows if row.get("event") == "gate"] == ["pilot", "gate"]
+
+
+def test_a_regression_that_only_warns_ends_with_0(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.effect = 1.05
+    code, verdict = gate(rig, monkeypatch, "gate", "--warn-only")
+    assert (code, verdict["verdict"], verdict["exit_code"]) == (0, "fail", 1)
+
+
+def test_what_each_commit_hides_shows_against_a_release(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.anchor = 1 / 1.05
+    code, verdict = gate(rig, monkeypatch, "gate", "--anchor", "MODE=release")
+    assert (code, verdict["verdict"], verdict["reason"]["code"]) == (1, "fail", "anchor")
+    assert verdict["ratio_low"] < 1 < verdict["ratio_high"]
+    assert verdict["anchor"]["verdict"] == "fail"
+    assert verdict["anchor"]["ratio_low"] > 1.01
+
+
+def test_commits_are_built_and_nothing_of_them_is_left(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(Path(), "init", "-q", "-b", "main")
+    for tag in ("v1", "v2"):
+        Path("source").write_text(tag)
+        git(Path(), "add", "source")
+        git(Path(), "commit", "-q", "-m", tag)
+        git(Path(), "tag", tag)
+    code, verdict = gate(rig, monkeypatch, "gate", "--base", "v1", "--head", "main", "--build", BUILD)
+    assert (code, verdict["verdict"], verdict["same_arms"]) == (0, "pass", False)
+    hashes = [arm["sha256"] for arm in verdict["arms"]]
+    assert {hashlib.sha256(source).hexdigest() for source in (b"v1", b"v2")} <= set(hashes)
+    assert len(git(Path(), "worktree", "list").splitlines()) == 1
+
+
+def test_a_setting_of_the_load_is_an_arm(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ("--base", "transport=udp", "--head", "transport=quic-datagram")
+    code, verdict = gate(rig, monkeypatch, "gate", *options)
+    assert (code, verdict["verdict"]) == (0, "pass")
+    assert [arm["text"] for arm in verdict["arms"]] == [options[1], options[3]]
+    assert {row["arm"] for row in table(Path("gate/session-1/plan.csv"))} == {"udp", "quic-datagram"}
 
 
 def test_a_gate_without_a_pilot_is_skipped(rig_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

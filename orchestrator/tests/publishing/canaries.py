@@ -179,6 +179,7 @@ def campaign(path: Path) -> Path:
             "session": 1,
             "kernel": "6.1.0",
             "machine": "x86_64",
+            "cpu_model": "CPU of the rack",
             "governor": "performance",
             "sysctls": {},
             "offloads": {"wlx02cafe000001": {"generic-receive-offload": "on"}},

@@ -141,8 +141,10 @@ def _say_length(pilot: bool, output: Output, length: Length) -> None:
     what = "the pilot" if pilot else "a session"
     time = duration_text(length.duration_s)
     again = "" if pilot else "; a FAIL is confirmed by a second one"
-    most = "at least about" if length.at_least else "at most about"
-    output.error(f"{what} has {length.looks[0]} to {length.blocks_max} blocks, {most} {time}{again}")
+    bound = "least" if length.at_least else "most"
+    first, last = length.looks[0], length.blocks_max
+    blocks = f"{last} blocks, which" if first == last else f"{first} to {last} blocks; {last}"
+    output.error(f"{what} has {blocks} take at {bound} about {time}{again}")
     output.event({"event": "gate_length", "looks": length.looks, "duration_s": length.duration_s})
 
 

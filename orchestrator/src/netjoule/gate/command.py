@@ -161,7 +161,8 @@ def _pilot_of(run: GateRun, history: str | None) -> Pilot | None:
     return store.pilot_of(
         run.topology.name,
         # What a lab's client is shows only when it is logged in to.
-        fingerprint({})["fingerprint"] | ({} if run.topology.kind == _EMULATED else {"kernel": ""}),
+        fingerprint({})["fingerprint"]
+        | ({} if run.topology.kind == _EMULATED else {"kernel": "", "cpu_model": ""}),
         run.workload["name"],
         settings.workload_version(run.workload),
         objective=run.rule.objective,

@@ -21,7 +21,7 @@ def fingerprint(campaign: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "fingerprint": {
             "kernel": client.get("kernel", host["kernel"]),
-            "cpu_model": host["cpu_model"],
+            "cpu_model": client.get("cpu_model", host["cpu_model"]),
             "meters": [_meter_words(passport) for passport in meters],
         },
         "power_source": "measured" if sources == {"measured"} else "modelled",

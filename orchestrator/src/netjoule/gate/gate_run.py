@@ -132,9 +132,10 @@ class GateRun:
         return self._written(self.utc(), kind, Judged(SKIPPED, reason), ())
 
     def _as_in_pilot(self, found: Judged, sessions: Sequence[Mapping[str, Any]], pilot: Pilot) -> Judged:
-        """The same; skipped where kernel, meters or ranges are not those that the pilot had."""
+        """The same; skipped where kernel, CPU, meters or ranges are not those that the pilot had."""
         now = self._rig(sessions)["fingerprint"] if sessions else {}
-        for name, had in (("kernel", pilot.kernel), ("meters", list(pilot.meters))):
+        pilots = {"kernel": pilot.kernel, "cpu_model": pilot.cpu_model, "meters": list(pilot.meters)}
+        for name, had in pilots.items():
             if now and now[name] != had:
                 words = f"{name}: {_words(now[name])}, and the pilot had {_words(had)}"
                 return Judged(SKIPPED, Reason("unlike_pilot", f"{words}: run --pilot again"))

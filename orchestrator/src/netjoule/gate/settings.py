@@ -46,7 +46,7 @@ class Pilot:
     """What an earlier A/A pilot of this rig and workload found.
 
     Attributes:
-        kernel, meters: with their ranges, as in its fingerprint.
+        kernel, cpu_model, meters: with their ranges, as in its fingerprint.
         blocks: that counted.
         block_s: that a block took, with its share of what is not measured.
         log_ratio_sd: standard deviation over blocks of ln(second build / first build).
@@ -56,6 +56,7 @@ class Pilot:
     """
 
     kernel: str
+    cpu_model: str
     meters: tuple[str, ...]
     blocks: int
     block_s: float

@@ -296,7 +296,8 @@ def _versions(campaign: Campaign) -> Iterable[tuple[str, str]]:
     yield "controller", f"{host.distribution}, kernel {host.kernel}, {host.machine}, {host.cpu_model}"
     for entry in campaign.lab_hosts or ():
         since = f" (from session {entry.session})" if entry.session > 1 else ""
-        yield f"host {entry.host}{since}", f"kernel {entry.kernel}, {entry.machine}"
+        model = f", {entry.cpu_model}" if entry.cpu_model else ""
+        yield f"host {entry.host}{since}", f"kernel {entry.kernel}, {entry.machine}{model}"
     for meter in campaign.meters:
         firmware = f", firmware {meter['firmware']}" if meter["firmware"] else ""
         emulated = ", emulated" if meter["emulated"] else ""

@@ -16,10 +16,15 @@ def host_fingerprint(
         "kernel": platform.release(),
         "machine": platform.machine(),
         "distribution": _field(os_release, "PRETTY_NAME", "=").strip('"') or "unknown",
-        "cpu_model": _field(proc / "cpuinfo", "model name", ":") or "unknown",
+        "cpu_model": _cpu_model(proc / "cpuinfo"),
         "cpu_cores": cpu_cores(),
         "memory_bytes": int((_field(proc / "meminfo", "MemTotal", ":").split() or ["0"])[0]) * 1024,
     }
+
+
+def _cpu_model(cpuinfo: Path) -> str:
+    """What the kernel calls the CPU; on arm64, which names none, the board."""
+    return _field(cpuinfo, "model name", ":") or _field(cpuinfo, "Model", ":") or "unknown"
 
 
 def cpu_cores() -> int:

@@ -105,6 +105,7 @@ def pilot_of(
         return None
     return Pilot(
         kernel=row["kernel"],
+        cpu_model=row["cpu_model"],
         meters=tuple(json.loads(row["meters"])),
         blocks=row["pilot_blocks"],
         block_s=duration_s(dict(row)) / row["pilot_blocks"],

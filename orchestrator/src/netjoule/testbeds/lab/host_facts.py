@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host's role base_host wrote down of it: kernel, architecture, governor, sysctls, offloads."""
+"""What a host's role base_host wrote down of it: kernel, architecture, CPU, governor, sysctls, offloads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netjoule.core.errors import RunFailed
 from netjoule.hosts.ssh import SshHost
 
 RECORD = "/run/netjoule/host.json"
-_FIELDS = ("kernel", "machine", "governor", "sysctls", "offloads")
+_FIELDS = ("kernel", "machine", "cpu_model", "governor", "sysctls", "offloads")
 
 
 async def host_record(host: SshHost) -> dict[str, Any] | None:

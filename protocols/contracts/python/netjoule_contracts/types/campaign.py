@@ -85,6 +85,9 @@ class LabHost(Part, frozen=True, kw_only=True):
     kernel: str
     # Architecture.
     machine: str
+    # CPU model; on arm64, whose kernels name none, the board. Absent where an earlier netjoule provisioned
+    # the host.
+    cpu_model: str | None = None
     # Frequency governors of its CPUs; empty where the kernel has none.
     governor: str
     # Kernel settings that provisioning made.
