@@ -24,5 +24,10 @@ def test_on_a_rack_they_are_the_client_s() -> None:
     assert kernel_and_cpu(**lab) == ("6.1.0", "small")
 
 
+def test_a_client_that_an_earlier_netjoule_wrote_down_has_no_cpu_of_another() -> None:
+    lab = {"topology": {"hosts": HOSTS}, "lab_hosts": [{"host": "laptop", "kernel": "6.1.0"}]}
+    assert kernel_and_cpu(**lab) == ("6.1.0", "unknown")
+
+
 def test_on_one_machine_they_are_its_own() -> None:
     assert kernel_and_cpu() == (HOST["kernel"], HOST["cpu_model"])

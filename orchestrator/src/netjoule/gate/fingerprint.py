@@ -20,8 +20,8 @@ def fingerprint(campaign: Mapping[str, Any]) -> dict[str, Any]:
     sources = {passport["power_source"] for passport in meters}
     return {
         "fingerprint": {
-            "kernel": client.get("kernel", host["kernel"]),
-            "cpu_model": client.get("cpu_model", host["cpu_model"]),
+            "kernel": (client or host)["kernel"],
+            "cpu_model": (client or host).get("cpu_model", "unknown"),
             "meters": [_meter_words(passport) for passport in meters],
         },
         "power_source": "measured" if sources == {"measured"} else "modelled",

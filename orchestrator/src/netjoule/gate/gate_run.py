@@ -134,8 +134,7 @@ class GateRun:
     def _as_in_pilot(self, found: Judged, sessions: Sequence[Mapping[str, Any]], pilot: Pilot) -> Judged:
         """The same; skipped where kernel, CPU, meters or ranges are not those that the pilot had."""
         now = self._rig(sessions)["fingerprint"] if sessions else {}
-        pilots = {"kernel": pilot.kernel, "cpu_model": pilot.cpu_model, "meters": list(pilot.meters)}
-        for name, had in pilots.items():
+        for name, had in pilot.fingerprint.items():
             if now and now[name] != had:
                 words = f"{name}: {_words(now[name])}, and the pilot had {_words(had)}"
                 return Judged(SKIPPED, Reason("unlike_pilot", f"{words}: run --pilot again"))

@@ -46,7 +46,7 @@ class Pilot:
     """What an earlier A/A pilot of this rig and workload found.
 
     Attributes:
-        kernel, cpu_model, meters: with their ranges, as in its fingerprint.
+        fingerprint: as in its verdict.
         blocks: that counted.
         block_s: that a block took, with its share of what is not measured.
         log_ratio_sd: standard deviation over blocks of ln(second build / first build).
@@ -55,9 +55,7 @@ class Pilot:
         biased: whether its two builds of one source differed.
     """
 
-    kernel: str
-    cpu_model: str
-    meters: tuple[str, ...]
+    fingerprint: Mapping[str, Any]
     blocks: int
     block_s: float
     log_ratio_sd: float

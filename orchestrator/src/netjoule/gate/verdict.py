@@ -171,7 +171,8 @@ def words(about: Mapping[str, Any], found: Judged) -> str:
         return f"regression: {rose}{seen}"
     assert found.reason is not None
     named = "regression" if found.verdict == FAIL else f"{found.verdict} ({found.reason.code})"
-    return f"{named}: {found.reason.detail}{seen}"
+    # R ends its sentences, and what was seen goes on with this one.
+    return f"{named}: {found.reason.detail.rstrip('.') if seen else found.reason.detail}{seen}"
 
 
 def _seen(about: Mapping[str, Any], decision: Mapping[str, Any] | None) -> str:

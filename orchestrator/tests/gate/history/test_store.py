@@ -169,10 +169,7 @@ def test_the_latest_pilot_of_this_rig_as_it_is_now(gate_folder, url):
     unknown = store.pilot_of(**(asked | {"fingerprint": FINGERPRINT | {"meters": []}}))
     assert unknown == store.pilot_of(**asked)  # before any meter has answered
     found = store.pilot_of(**asked)
-    meters = tuple(FINGERPRINT["meters"])
-    assert found == Pilot(
-        FINGERPRINT["kernel"], FINGERPRINT["cpu_model"], meters, 15, 60.0, 0.015, 0.9, 0.011, biased=True
-    )
+    assert found == Pilot(FINGERPRINT, 15, 60.0, 0.015, 0.9, 0.011, biased=True)
     assert store.pilot_of(**(asked | {"workload": "other"})) is None
     none_left = pilot(id="newest", finished_utc="2026-11-04T00:00:00Z", verdict="inconclusive", exit_code=4)
     none_left["pilot"] |= {"log_ratio_sd": None, "half_width_percent": None}

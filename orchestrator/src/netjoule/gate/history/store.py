@@ -104,9 +104,11 @@ def pilot_of(
     if row is None or row["pilot_half_width_percent"] is None:  # the meter resolved no cell
         return None
     return Pilot(
-        kernel=row["kernel"],
-        cpu_model=row["cpu_model"],
-        meters=tuple(json.loads(row["meters"])),
+        fingerprint={
+            "kernel": row["kernel"],
+            "cpu_model": row["cpu_model"],
+            "meters": json.loads(row["meters"]),
+        },
         blocks=row["pilot_blocks"],
         block_s=duration_s(dict(row)) / row["pilot_blocks"],
         log_ratio_sd=row["pilot_log_ratio_sd"],
