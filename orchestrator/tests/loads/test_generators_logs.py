@@ -9,6 +9,7 @@ SCTP, whose (unused) SCTP control socket a preloaded library had replaced by a T
 import asyncio
 import itertools
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from netjoule.loads.flow.generators import (
 )
 from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.generators.messages import Arrival, Clocks, Sent, flow_report, joint_jitter_ms
+from netjoule.loads.flow.generators.one_shot import listening
 
 DATA = Path(__file__).parents[1] / "data"
 # 2026-11-21 16:51 UTC, when the logs of D-ITG were taken.
@@ -250,6 +252,14 @@ def needs(name: str) -> None:
         generator(name).require()
     except HostLacks as error:
         pytest.skip(str(error))
+
+
+def test_a_server_that_ends_is_told_at_once_with_its_words() -> None:
+    with socket.socket() as held:  # bound, not listening: nobody else takes it meanwhile
+        held.bind(("127.0.0.1", 0))
+        argv = ["sh", "-c", "echo no memory >&2; exit 3"]
+        with pytest.raises(RunFailed, match=r"server, port \d+: ended with 3: no memory$"):
+            asyncio.run(asyncio.wait_for(listening(HERE, argv, held.getsockname()[1], name="server"), 20))
 
 
 @pytest.mark.netns
