@@ -24,8 +24,8 @@ from tiny_campaign import table
 from netjoule.cli import launch
 from netjoule.cli.app import run_command
 from netjoule.core.errors import HostLacks, InvalidData
-from netjoule.gate import campaign_process, rig_lock
-from netjoule.gate.history import store
+from netjoule.gate import campaign_process, rig_lock, worktrees
+from netjoule.gate.history import store, trend
 from netjoule.store.fingerprint import host_fingerprint
 
 WORKLOAD = {
@@ -196,7 +196,7 @@ def test_a_verdict_that_the_history_cannot_take_is_told_all_the_same(
 
 
 def refuse(*_: object) -> bool:
-    raise HostLacks("the history is full")
+    raise HostLacks("there is no room")
 
 
 def test_a_rig_in_use_is_a_verdict_too(
@@ -291,9 +291,20 @@ def test_a_gate_longer_than_allowed_is_refused_before_anything_runs(
     before = list(rig.sessions)
     words = ["gate", "--base", "MODE=old", "--head", "MODE=new", "--workload", "workload.yaml"]
     words += ["--testbed", "rig.yaml", "--out", "gate"]
-    for limit in (["--max-blocks", "5"], ["--max-time", "0.1"]):
-        assert run_command([*words, *limit]) == 2
+    assert run_command([*words, "--max-time", "0.1"]) == 2
+    monkeypatch.setattr(worktrees, "ready", refuse)  # nothing is built for a gate that is too long
+    assert run_command([*words, "--max-blocks", "5"]) == 2
     assert rig.sessions == before
+
+
+def test_a_trend_that_cannot_be_found_is_told_and_the_verdict_stands(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(trend, "is_there", lambda: True)
+    monkeypatch.setattr(trend, "warnings_of", refuse)
+    code, verdict = gate(rig, monkeypatch, "gate")
+    assert (code, verdict["verdict"]) == (0, "pass")
+    assert "netjoule: there is no room" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

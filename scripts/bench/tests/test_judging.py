@@ -232,16 +232,18 @@ def test_the_window_as_late_as_the_newer_iperf3_lies_between_those_tried():
     ):
         taken[NEWER] = [([theirs_us], None), ([2000.0], None), ([], None)]
         assert wire.window_as_late_us(taken, NEWER) == window_us
+    later = {f"netjoule-traffic, window {us} us, GSO": [([us + 30.0], None)] for us in (50, 200, 400)}
+    assert wire.window_as_late_us(later | {NEWER: [([155.0], None)]}, NEWER, ", GSO") == 125
     taken[NEWER] = [([], None)] * 3  # the tap lost packets
     assert wire.window_as_late_us(taken, NEWER) is None
 
 
 def test_equally_late_ours_is_held_to_a_share_of_the_newer_iperf3():
     arms = cpu_arms(cost=0.8, p99_us=59)
-    (verdict,) = wire.priced(
-        {name: arms[name] for name in ("netjoule-traffic, window 200 us", NEWER)}
-    ).verdicts
-    assert (verdict.measured, verdict.word) == ("0.67", "met")
+    ours = "netjoule-traffic, window 200 us"
+    plain, trains = wire.priced({ours: arms[ours], f"{ours}, GSO": arms[ours], NEWER: arms[NEWER]}).verdicts
+    assert (plain.measured, plain.word) == (trains.measured, trains.word) == ("0.67", "met")
+    assert trains.what.endswith("on the wire, window 200 us, GSO")
     assert wire.priced({}).verdicts[0].word == "not judged"
 
 

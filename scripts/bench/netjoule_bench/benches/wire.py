@@ -15,7 +15,6 @@ import signal
 import struct
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +28,8 @@ from netjoule_bench.sandbox.veth import RECEIVER_DEVICE, RECEIVER_NETNS
 from netjoule_bench.tables import Section, at_most, by_arm
 
 PAYLOAD_BYTES, RATE_MBPS = 64, 30.0
-WINDOWS_US = (0, 50, 200, 400)
+WINDOWS_US = {"": (0, 50, 200, 400), ", GSO": (50, 200, 400)}
+"""Those that the tap watches, by what our sender has the kernel do with the messages of one."""
 MOST_AT_EQUAL_P99 = 0.7
 Seen = tuple[list[float], float | None]
 """How late each message of a flow was in us, rising, and the p99 that its own certificate says."""
@@ -43,35 +43,46 @@ def sections(contest: Contest, seconds: float) -> Iterator[Section]:
     if shutil.which("tcpdump") is None:
         return
     flow = Flow(PAYLOAD_BYTES, RATE_MBPS, seconds)
-    ours = partial(contest.ours.run, flow, "--window-us")
-    arms: Arms = {_ours(us): partial(ours, str(us)) for us in WINDOWS_US}
-    arms[f"{_ours(200)}, GSO"] = partial(ours, "200", "--gso")
+    arms: Arms = {}
+    for offload, windows_us in WINDOWS_US.items():
+        arms |= {_ours(us, offload): _ours_run(contest, flow, us, offload) for us in windows_us}
     arms |= contest.others(flow)
     taken = interleaved({name: partial(_seen, run, flow) for name, run in arms.items()}, contest.repeats)
     yield judged(taken).with_absent(contest.absent)
-    equally: Arms = {}
-    if contest.newer and (window_us := window_as_late_us(taken, contest.newer.name)) is not None:
-        flow = replace(flow, seconds=contest.seconds)
-        ours = partial(contest.ours.run, flow, "--pacing", "absolute", "--window-us")
-        equally = {
-            _ours(window_us): partial(ours, str(window_us)),
-            contest.newer.name: partial(contest.newer.run, flow),
-        }
-    yield priced(interleaved(equally, contest.repeats))
+    yield priced(interleaved(_equally_late(contest, taken), contest.repeats))
 
 
-def _ours(window_us: int) -> str:
-    return f"netjoule-traffic, window {window_us} us"
+def _equally_late(contest: Contest, taken: Mapping[str, Sequence[Seen]]) -> Arms:
+    """Ours at the windows at which they are as late as iperf3 3.18, and that one; else nothing."""
+    newer, flow = contest.newer, Flow(PAYLOAD_BYTES, RATE_MBPS, contest.seconds)
+    if newer is None:
+        return {}
+    arms: Arms = {}
+    for offload in WINDOWS_US:
+        window_us = window_as_late_us(taken, newer.name, offload)
+        if window_us is not None:
+            run = _ours_run(contest, flow, window_us, offload)
+            arms[_ours(window_us, offload)] = partial(run, "--pacing", "absolute")
+    return arms | {newer.name: partial(newer.run, flow)} if arms else {}
 
 
-def window_as_late_us(taken: Mapping[str, Sequence[Seen]], newer: str) -> int | None:
+def _ours(window_us: int, offload: str) -> str:
+    return f"netjoule-traffic, window {window_us} us{offload}"
+
+
+def _ours_run(contest: Contest, flow: Flow, window_us: int, offload: str) -> partial[Outcome]:
+    options = ["--gso"] if offload else []
+    return partial(contest.ours.run, flow, "--window-us", str(window_us), *options)
+
+
+def window_as_late_us(taken: Mapping[str, Sequence[Seen]], newer: str, offload: str = "") -> int | None:
     """The window of ours that is as late on the wire as ``newer``, between two of those tried.
 
     By the least p99 of the rounds: what stalls of the host add to a sender's own is not part of it. The
-    widest where ``newer`` is later still, None where it is earlier than ours without a window.
+    widest where ``newer`` is later still, None where it is earlier than ours at the least one.
     """
     p99_us = {name: _least_p99(rounds) for name, rounds in taken.items()}
-    theirs, known = p99_us[newer], [(us, p99_us[_ours(us)]) for us in WINDOWS_US]
+    theirs, known = p99_us[newer], [(us, p99_us[_ours(us, offload)]) for us in WINDOWS_US[offload]]
     widest_us, latest = known[-1]
     if theirs is not None and latest is not None and theirs >= latest:
         return widest_us
@@ -82,12 +93,13 @@ def window_as_late_us(taken: Mapping[str, Sequence[Seen]], newer: str) -> int | 
 
 
 def priced(taken: Mapping[str, Sequence[Outcome]]) -> Section:
-    """What ours and iperf3 3.18, in this order, cost where they are equally late; none: not judged. Pure."""
+    """What ours cost, and last iperf3 3.18, where they are equally late; none: not judged. Pure."""
     what = "sender CPU per message against iperf3 3.18, both equally late on the wire"
-    held = at_most(what, None, MOST_AT_EQUAL_P99)
-    if taken:
-        ours, newer = taken.values()
-        held = cost(what, ours, newer, MOST_AT_EQUAL_P99)
+    *ours, newer = taken or [""]
+    held = [
+        cost(f"{what}, {name.split(', ', 1)[1]}", taken[name], taken[newer], MOST_AT_EQUAL_P99)
+        for name in ours
+    ]
     return by_arm(
         "CPU per message where both are equally late on the wire, UDP 64 B at 30 Mb/s",
         taken,
@@ -100,7 +112,7 @@ def priced(taken: Mapping[str, Sequence[Outcome]]) -> Section:
         "sender's least of all rounds (stalls of the host only add to it): in a straight line between the "
         "windows of the table before, or the widest where iperf3 is later still. CPU of the whole process, "
         "start-up included.",
-        verdicts=[held],
+        verdicts=held or [at_most(what, None, MOST_AT_EQUAL_P99)],
     )
 
 
