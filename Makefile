@@ -105,7 +105,7 @@ bench: ## ratios against iperf3, D-ITG, NetPerfMeter, quiche, the link model and
 	@scripts/setup.sh guest-test
 	@scripts/bench.sh
 
-bench-gate: ## how often a gate is right: its decision on simulated rigs whose truth is known, 20,000 trials a row
+bench-gate: ## how often a gate is right: its decision on simulated rigs whose truth is known, 100,000 trials a row
 	@scripts/setup.sh r
 	nice Rscript --vanilla analysis-r/tests/bench-gate.R
 

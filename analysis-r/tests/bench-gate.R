@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # How often a gate is right, on simulated rigs whose truth is known: Rscript --vanilla analysis-r/tests/bench-gate.R
-# With a number after it so many trials a row (20,000 by default). Each trial takes a standard deviation from a pilot of
+# With a number after it so many trials a row (100,000 by default). Each trial takes a standard deviation from a pilot of
 # 12 blocks of its own, and with it the greatest number of blocks; the gate's own function decides, in a second session
 # too where the first FAILs. Prints a table in Markdown; exit code 1 where a target is missed.
 
@@ -11,7 +11,7 @@ gate_decision <- netjoule:::gate_decision
 gate_blocks_max <- netjoule:::gate_blocks_max
 gate_looks <- netjoule:::gate_looks
 
-trials <- as.integer(c(commandArgs(trailingOnly = TRUE), "20000")[1])
+trials <- as.integer(c(commandArgs(trailingOnly = TRUE), "100000")[1])
 pilot_blocks <- 12L
 margin_percent <- 3
 tolerance_percent <- 1

@@ -99,8 +99,8 @@ test_that("many series at once are decided as each alone", {
 })
 
 test_that("blocks at most are the least with the power that is asked for", {
-  expect_identical(gate_looks(22), c(6, 9, 14, 18, 22))
-  expect_identical(gate_looks(6), c(4, 5, 6))
+  expect_identical(gate_looks(22), c(5, 8, 13, 17, 22))
+  expect_identical(gate_looks(6), c(4, 6))
   expect_identical(gate_looks(4), 4)
   upper <- sd_upper(0.02, 12)
   expect_equal(upper, 0.02 * sqrt(11 / stats::qchisq(0.2, 11)))

@@ -76,7 +76,9 @@ def test_whatever_ends_a_gate_the_history_is_whole_and_the_next_starts_clean(
         recorded = {Path(row["folder"]).name for row in store.listed()}
         verdict = Path(out) / "verdict.json"
         if f"gate-{trial}" in recorded:  # it had come to its end
-            assert json.loads(verdict.read_text())["verdict"] in ("pass", "inconclusive")
+            found = json.loads(verdict.read_text())
+            without_room = ended == 4 and found["reason"]["code"] == "session_failed"
+            assert found["verdict"] in ("pass", "inconclusive") or without_room, found["words"]
         else:
             assert ended != 0
         assert not list(Path(out).glob(".*.tmp")) or f"gate-{trial}" not in recorded
