@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # How often a gate is right, on simulated rigs whose truth is known: Rscript --vanilla analysis-r/tests/bench-gate.R
-# With a number after it so many trials a row (100,000 by default). Each trial takes a standard deviation from a pilot of
-# 12 blocks of its own, and with it the greatest number of blocks; the gate's own function decides, in a second session
-# too where the first FAILs. Prints a table in Markdown; exit code 1 where a target is missed.
+# With a number after it so many trials a row (100,000 by default). Each trial takes a standard deviation from a pilot
+# of 12 blocks of its own, and with it the greatest number of blocks; the gate's own function decides, in a second
+# session too where the first FAILs. Prints a table in Markdown; exit code 1 where a target is missed.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
 root <- dirname(dirname(dirname(normalizePath(script))))
