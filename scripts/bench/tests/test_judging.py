@@ -231,11 +231,11 @@ def test_the_window_as_late_as_the_newer_iperf3_lies_between_those_tried():
         (900.0, 400),
     ):
         taken[NEWER] = [([theirs_us], None), ([2000.0], None), ([], None)]
-        assert wire.window_as_late_us(taken, NEWER) == window_us
+        assert wire.window_as_late_us(taken, NEWER, gso=False) == window_us
     later = {f"netjoule-traffic, window {us} us, GSO": [([us + 30.0], None)] for us in (50, 200, 400)}
-    assert wire.window_as_late_us(later | {NEWER: [([155.0], None)]}, NEWER, ", GSO") == 125
+    assert wire.window_as_late_us(later | {NEWER: [([155.0], None)]}, NEWER, gso=True) == 125
     taken[NEWER] = [([], None)] * 3  # the tap lost packets
-    assert wire.window_as_late_us(taken, NEWER) is None
+    assert wire.window_as_late_us(taken, NEWER, gso=False) is None
 
 
 def test_equally_late_ours_is_held_to_a_share_of_the_newer_iperf3():

@@ -28,8 +28,8 @@ from netjoule_bench.sandbox.veth import RECEIVER_DEVICE, RECEIVER_NETNS
 from netjoule_bench.tables import Section, at_most, by_arm
 
 PAYLOAD_BYTES, RATE_MBPS = 64, 30.0
-WINDOWS_US = {"": (0, 50, 200, 400), ", GSO": (50, 200, 400)}
-"""Those that the tap watches, by what our sender has the kernel do with the messages of one."""
+WINDOWS_US = {False: (0, 50, 200, 400), True: (50, 200, 400)}
+"""Those that the tap watches, by whether our sender hands the messages of one over as a train (GSO)."""
 MOST_AT_EQUAL_P99 = 0.7
 Seen = tuple[list[float], float | None]
 """How late each message of a flow was in us, rising, and the p99 that its own certificate says."""
@@ -44,8 +44,8 @@ def sections(contest: Contest, seconds: float) -> Iterator[Section]:
         return
     flow = Flow(PAYLOAD_BYTES, RATE_MBPS, seconds)
     arms: Arms = {}
-    for offload, windows_us in WINDOWS_US.items():
-        arms |= {_ours(us, offload): _ours_run(contest, flow, us, offload) for us in windows_us}
+    for gso, windows_us in WINDOWS_US.items():
+        arms |= {_ours(us, gso=gso): _ours_run(contest, flow, us, gso=gso) for us in windows_us}
     arms |= contest.others(flow)
     taken = interleaved({name: partial(_seen, run, flow) for name, run in arms.items()}, contest.repeats)
     yield judged(taken).with_absent(contest.absent)
@@ -58,31 +58,31 @@ def _equally_late(contest: Contest, taken: Mapping[str, Sequence[Seen]]) -> Arms
     if newer is None:
         return {}
     arms: Arms = {}
-    for offload in WINDOWS_US:
-        window_us = window_as_late_us(taken, newer.name, offload)
+    for gso in WINDOWS_US:
+        window_us = window_as_late_us(taken, newer.name, gso=gso)
         if window_us is not None:
-            run = _ours_run(contest, flow, window_us, offload)
-            arms[_ours(window_us, offload)] = partial(run, "--pacing", "absolute")
+            run = _ours_run(contest, flow, window_us, gso=gso)
+            arms[_ours(window_us, gso=gso)] = partial(run, "--pacing", "absolute")
     return arms | {newer.name: partial(newer.run, flow)} if arms else {}
 
 
-def _ours(window_us: int, offload: str) -> str:
-    return f"netjoule-traffic, window {window_us} us{offload}"
+def _ours(window_us: int, *, gso: bool) -> str:
+    return f"netjoule-traffic, window {window_us} us{', GSO' if gso else ''}"
 
 
-def _ours_run(contest: Contest, flow: Flow, window_us: int, offload: str) -> partial[Outcome]:
-    options = ["--gso"] if offload else []
+def _ours_run(contest: Contest, flow: Flow, window_us: int, *, gso: bool) -> partial[Outcome]:
+    options = ["--gso"] if gso else []
     return partial(contest.ours.run, flow, "--window-us", str(window_us), *options)
 
 
-def window_as_late_us(taken: Mapping[str, Sequence[Seen]], newer: str, offload: str = "") -> int | None:
+def window_as_late_us(taken: Mapping[str, Sequence[Seen]], newer: str, *, gso: bool) -> int | None:
     """The window of ours that is as late on the wire as ``newer``, between two of those tried.
 
     By the least p99 of the rounds: what stalls of the host add to a sender's own is not part of it. The
     widest where ``newer`` is later still, None where it is earlier than ours at the least one.
     """
     p99_us = {name: _least_p99(rounds) for name, rounds in taken.items()}
-    theirs, known = p99_us[newer], [(us, p99_us[_ours(us, offload)]) for us in WINDOWS_US[offload]]
+    theirs, known = p99_us[newer], [(us, p99_us[_ours(us, gso=gso)]) for us in WINDOWS_US[gso]]
     widest_us, latest = known[-1]
     if theirs is not None and latest is not None and theirs >= latest:
         return widest_us
