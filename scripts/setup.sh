@@ -17,7 +17,7 @@ TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr r-cran-knitr r-cran-rm
 # Daemons that would start when installed: tests run them from where they are unpacked.
 TEST_DAEMONS=(openssh-server:sbin/sshd chrony:sbin/chronyd postgresql-15:lib/postgresql/15/bin/postgres)
 # Optional parts of the Python rooms, each with a lock of its own.
-TEST_EXTRAS=(postgresql trend)
+TEST_EXTRAS=(postgresql trend rigs)
 command -v go >/dev/null || TEST_EXTRAS+=(go)
 GUEST_PACKAGES=(qemu-system-x86 busybox-static kmod wireless-regdb)
 # netbase: D-ITG asks /etc/protocols for the number of TCP, and says nothing where there is none.

@@ -59,7 +59,8 @@ cell_factors <- function(plan, arm, load, contracts) {
 
 # Columns of a plan, of either version and lifted, that are no factors.
 no_factors <- c(
-  "run_id", "block", "mini_block", "order", "attempt", "load", "kind", "arm", "seed", "generator", "status", "reason"
+  "run_id", "block", "mini_block", "order", "attempt", "load", "kind", "arm", "seed", "generator", "status", "reason",
+  "rig"
 )
 
 #' Rows of runs or cells that are compared: all but those of the control arm

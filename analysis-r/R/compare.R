@@ -113,14 +113,14 @@ across_campaigns <- function(campaigns, arm, reference, rule) {
 # to it, inside the mini-block.
 side_rows <- function(campaign, arm, same_rig) {
   rows <- merge(gate_rows(campaign), gate_cells(campaign), by = "place", suffixes = c("_run", ""))
-  rig <- pick_text(campaign$meta, "workload", "gate", "reference")
-  chosen <- !rows$arm %in% rig & (is.null(arm) | rows$arm == c(arm, "")[1])
+  reference <- pick_text(campaign$meta, "workload", "gate", "reference")
+  chosen <- !rows$arm %in% reference & (is.null(arm) | rows$arm == c(arm, "")[1])
   own <- rows[chosen]
   own[, compared := !any(below_resolution | hollow | is.na(ea) | ea <= 0), by = list(arm, place)]
   own[, value := NA_real_]
   own[compared == TRUE, value := log(ea)]
   if (same_rig) {
-    theirs <- rows[rows$arm == rig & ea > 0, list(mini_block, attempt, rig_value = log(ea))]
+    theirs <- rows[rows$arm == reference & ea > 0, list(mini_block, attempt, rig_value = log(ea))]
     own <- merge(own, theirs, by = c("mini_block", "attempt"))
     own[, value := value - rig_value]
   }

@@ -19,13 +19,21 @@
 #' summarise_ea(recomputed)
 #' @export
 compute_campaign_ea <- function(campaign) {
-  runs <- campaign$runs[measurable == TRUE]
-  if (nrow(runs) == 0L) {
+  rows <- rbindlist(lapply(by_block(campaign), recompute_folder))
+  if (nrow(rows) == 0L) {
     return(setattr(data.table(), "campaign", campaign))
   }
+  setattr(add_floor(rows, campaign), "campaign", campaign)[]
+}
+
+# All runs of one folder at all of its meters, without the floor.
+recompute_folder <- function(campaign) {
+  runs <- campaign$runs[measurable == TRUE]
+  if (nrow(runs) == 0L) {
+    return(NULL)
+  }
   meters <- lapply(split(campaign$meters[!is.na(update_interval_s)], by = "meter_id"), as.list)
-  rows <- lapply(meters, recompute_meter, campaign = campaign, runs = runs)
-  setattr(add_floor(rbindlist(unname(rows)), campaign), "campaign", campaign)[]
+  rbindlist(unname(lapply(meters, recompute_meter, campaign = campaign, runs = runs)))
 }
 
 #' Recompute all runs at one meter

@@ -108,7 +108,7 @@ meter_sensitivity <- function(campaign, id, model, parameters, draws) {
   if (nrow(runs) == 0L) {
     return(list(reason = "no_covered_run"))
   }
-  found <- added_terms_w(campaign, id, runs)
+  found <- terms_of_runs(campaign, id, runs)
   covered <- stats::complete.cases(found$terms)
   if (!is.na(found$reason) || !any(covered)) {
     return(list(reason = fcoalesce(found$reason, "no_covered_run")))
@@ -149,6 +149,21 @@ stratified <- function(quantile, draws) sample(quantile(stats::ppoints(draws, 0.
 
 window_edges <- c("window_t_start_s", "window_t_end_s")
 idle_edges <- c("idle_before_start_s", "idle_before_end_s", "idle_after_start_s", "idle_after_end_s")
+
+# added_terms_w() of runs in whatever folder; the first reason that one of them has none.
+terms_of_runs <- function(campaign, id, runs) {
+  parts <- Filter(function(one) any(runs$run_id %in% one$runs$run_id), by_block(campaign))
+  found <- lapply(parts, function(one) {
+    here <- which(runs$run_id %in% one$runs$run_id)
+    c(added_terms_w(one, id, runs[here]), list(here = here))
+  })
+  reason <- Find(Negate(is.na), lapply(found, `[[`, "reason"))
+  if (!is.null(reason)) {
+    return(list(terms = matrix(NA_real_, nrow(runs), 1L), reason = reason))
+  }
+  terms <- do.call(rbind, lapply(found, `[[`, "terms"))
+  list(terms = terms[order(unlist(lapply(found, `[[`, "here"))), , drop = FALSE], reason = NA_character_)
+}
 
 #' What each term of the model adds over idle in each run
 #'
@@ -212,6 +227,15 @@ rho_shares <- function(points, rates_mbps) {
 
 # Mean PHY rate of each run's node in the measure window (Mb/s); NA where no reading tells it.
 run_phy_rates <- function(campaign, runs) {
+  rates <- rep(NA_real_, nrow(runs))
+  for (one in by_block(campaign)) {
+    here <- which(runs$run_id %in% one$runs$run_id)
+    rates[here] <- phy_rates_of_folder(one, runs[here])
+  }
+  rates
+}
+
+phy_rates_of_folder <- function(campaign, runs) {
   rates <- rep(NA_real_, nrow(runs))
   for (of_node in unique(runs$node)) {
     path <- file.path(campaign$dir, "radio", paste0(of_node, ".csv"))

@@ -94,6 +94,7 @@ session_of <- function(t_s, campaign) findInterval(t_s, later_sessions_s(campaig
 # Both quantities: one value per mini-block with the cell and the session that it lies in.
 drift_series <- function(listed, campaign) {
   idle <- idle_series(usable_results(campaign$results), campaign)
+  listed <- copy(listed)[, rig := campaign$runs$rig[match(run_id, campaign$runs$run_id)]]
   series <- rbindlist(list(energy_series(listed, campaign$factors), idle))
   if (nrow(series) > 0L) series[, session := session_of(t_s, campaign)]
   series[]
@@ -101,15 +102,15 @@ drift_series <- function(listed, campaign) {
 
 series_columns <- c(meter_keys, "quantity", "t_s", "y", "group", "runs", "constant")
 
-# One value per mini-block: t_s, the mean deviation, and the cell that it deviates from.
+# One value per mini-block: t_s, the mean deviation, and the cell, on its rig, that it deviates from.
 energy_series <- function(listed, cell) {
   if (nrow(listed) == 0L) {
     return(NULL)
   }
   series <- listed[, list(t_s = mean(t_s), y = mean(deviation_percent), runs = .N), by = c(
-    meter_keys, cell, "mini_block", "attempt"
+    meter_keys, cell, "rig", "mini_block", "attempt"
   )]
-  series[, group := if (length(cell) > 0L) .GRP else 1L, by = c(cell)]
+  series[, group := .GRP, by = c(cell, "rig")]
   series[, `:=`(quantity = rep("E_A", .N), constant = rep(FALSE, .N))]
   series[, series_columns, with = FALSE]
 }
@@ -122,9 +123,9 @@ idle_series <- function(rows, campaign) {
   rows[, constant := constant_idle(p_i_w, power_source[1], .BY$meter_id, campaign), by = meter_id]
   series <- rows[, list(
     t_s = mean((window_t_start_s + window_t_end_s) / 2), p_i_w = mean(p_i_w), runs = .N, constant = constant[1]
-  ), by = c(meter_keys, "mini_block", "attempt")]
+  ), by = c(meter_keys, "rig", "mini_block", "attempt")]
   series[, y := percent_of(p_i_w, mean(p_i_w)), by = meter_keys]
-  series[, `:=`(group = rep(1L, .N), quantity = rep("P_I", .N))]
+  series[, `:=`(group = .GRP, quantity = rep("P_I", .N)), by = rig]
   series[, series_columns, with = FALSE]
 }
 

@@ -29,7 +29,15 @@ phy_rate_shares <- function(campaign) {
 #' @return data.table node, columns, of_run; NULL without readings or runs.
 #' @noRd
 radio_readings <- function(campaign, runs, columns, of_run) {
-  runs <- runs[usable == TRUE & measurable == TRUE]
+  ids <- runs[usable == TRUE & measurable == TRUE, run_id]
+  read <- lapply(by_block(campaign), function(one) {
+    readings_of_folder(one, one$runs[run_id %in% ids], columns, of_run)
+  })
+  read <- Filter(Negate(is.null), read)
+  if (length(read) > 0L) rbindlist(read, fill = TRUE)
+}
+
+readings_of_folder <- function(campaign, runs, columns, of_run) {
   paths <- list.files(file.path(campaign$dir, "radio"), pattern = "\\.csv$", full.names = TRUE)
   if (length(paths) == 0L || nrow(runs) == 0L) {
     return(NULL)

@@ -112,9 +112,10 @@ read_arrival <- function(campaign_dir, run_id, kind, run, flows, contracts) {
 arrived_until <- function(campaign, runs) {
   read <- lapply(seq_len(nrow(runs)), function(i) {
     id <- runs$run_id[i]
-    run <- read_run_json(campaign$dir, id, "run.json")$doc
+    home <- block_home(campaign$dir, runs$block[i])
+    run <- read_run_json(home, id, "run.json")$doc
     run$windows$measure <- list(t_start_s = runs$measure_start_s[i], t_end_s = runs$measure_end_s[i])
-    read_arrival(campaign$dir, id, runs$kind[i], run, list(), campaign$contracts)
+    read_arrival(home, id, runs$kind[i], run, list(), campaign$contracts)
   })
   by_flow <- unlist(lapply(read, `[[`, "by_flow"), recursive = FALSE)
   list(

@@ -272,7 +272,10 @@ beside_sentences <- function(campaign, tables) {
   outliers <- outlier_sentence(tables$outliers)
   c(
     if (!is.null(published)) list(list(prose(published), " ", link("published", "Side by side"))),
-    lapply(prose(c(drift_sentences(campaign, tables$ea_drift, tables$ea_drift_sessions), outliers)), list),
+    lapply(prose(c(
+      rig_sentences(campaign, tables$rig_effects),
+      drift_sentences(campaign, tables$ea_drift, tables$ea_drift_sessions), outliers
+    )), list),
     list(list(
       invalid_sentence(campaign), if (nrow(tables$invalid_runs) > 0L) list(" ", link("invalid", "Every reason"))
     ))

@@ -142,7 +142,7 @@ read_plan <- function(campaign_dir, meta, contracts) {
   if (!file.exists(path) || dir.exists(path) || !"arm" %in% csv_header(path)) {
     read <- read_contract_csv(path, "plan_1", contracts)
     kinds <- fifelse(read$rows$transport %in% "null", "control", "work")
-    read$rows[, `:=`(load = rep("flow", .N), kind = kinds, arm = transport)]
+    read$rows[, `:=`(load = rep("flow", .N), kind = kinds, arm = transport, rig = rep(first_rig, .N))]
     return(c(read, list(arm = "transport", load = "flow")))
   }
   plan <- read_contract_csv(path, "plan", contracts)
@@ -156,11 +156,12 @@ read_plan <- function(campaign_dir, meta, contracts) {
   rows[, (factor) := suppressWarnings(of_type(arm))]
   maker <- pick(meta$workload, "generator", default = "netjoule-traffic")
   rows[, generator := fifelse(kind == "control", "netjoule-traffic", maker)]
-  rows[, c("status", "reason") := list("planned", NA_character_)]
+  rows[, c("status", "reason", "rig") := list("planned", NA_character_, first_rig)]
   known <- match(rows$run_id, settled$rows$run_id)
-  rows[!is.na(known), c("status", "reason") := settled$rows[known[!is.na(known)], list(status, reason)]]
-  # Stopped while it ran: it runs again, under its id.
-  rows[status == "invalid" & reason %in% "interrupted", c("status", "reason") := list("planned", NA_character_)]
+  rows[!is.na(known), c("status", "reason", "rig") := settled$rows[known[!is.na(known)], list(status, reason, rig)]]
+  # Stopped, or lost with its block's worker, while it ran: it runs again, under its id.
+  stopped <- rows$status == "invalid" & rows$reason %in% c("interrupted", "worker_lost")
+  rows[stopped, c("status", "reason") := list("planned", NA_character_)]
   # The rule that ended a campaign is no defect of the runs that it spared.
   rows[status == "not_needed", reason := NA_character_]
   rows[, latest := max(attempt), by = "mini_block"]
@@ -178,10 +179,13 @@ in_order_of_execution <- function(rows) {
   rows[order(ifelse(first, place, after))]
 }
 
+# What the one rig of a campaign without others is called.
+first_rig <- "rig1"
+
 read_status <- function(campaign_dir, contracts) {
   path <- file.path(campaign_dir, "status.csv")
   if (!file.exists(path)) {
-    none <- data.table(run_id = character(), status = character(), reason = character())
+    none <- data.table(run_id = character(), status = character(), reason = character(), rig = character())
     return(list(rows = none, problems = problem_rows(list())))
   }
   read <- read_contract_csv(path, "status", contracts)

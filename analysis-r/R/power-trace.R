@@ -37,6 +37,8 @@ trace_of_meter <- function(campaign, meter) {
   if (is.null(shown)) {
     return(NULL)
   }
+  campaign <- Find(function(one) any(one$runs$run_id %in% shown$run_id), by_block(campaign))
+  meter <- campaign$meters[meter_id == meter$meter_id]
   runs <- campaign$runs[run_id %in% shown$run_id]
   spans <- trace_windows(runs)
   delay_s <- meter$lag_s + if (meter$semantics == "interval_mean") meter$update_interval_s / 2 else 0

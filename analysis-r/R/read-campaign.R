@@ -32,7 +32,8 @@ read_campaign <- function(campaign_dir, contracts = contracts_dir(), cache = NUL
   assert_unique_runs(plan$rows, campaign_dir)
   assert_whole_plan(plan$rows, plan$arm, campaign_dir)
   load <- plan$load
-  finished <- plan$rows[status %in% c("done", "invalid", "superseded"), c("run_id", "load", "kind"), with = FALSE]
+  ended <- plan$rows$status %in% c("done", "invalid", "superseded")
+  finished <- plan$rows[ended, c("run_id", "block", "load", "kind"), with = FALSE]
   read <- read_runs(campaign_dir, finished, contracts, cache)
   meters <- passport_rows(meta, read$results)
   assert_path_ids(meters$meter_id, "The meter id")
@@ -165,7 +166,7 @@ join_results <- function(runs, rows, meters, entry, factors) {
   }
   measured <- intersect(c(measure_names(list(entry = entry)), "repeats"), names(runs))
   own <- of_load(list(load = entry$name, arm = factors[1]), "run_columns", measured)
-  cell <- unique(c("run_id", "block", "mini_block", "order", "attempt", "kind", "arm", factors, "usable", own))
+  cell <- unique(c("run_id", "block", "rig", "mini_block", "order", "attempt", "kind", "arm", factors, "usable", own))
   # A plan without the column is a problem that is named, not the end.
   if (!"generator" %in% names(runs)) runs <- copy(runs)[, generator := NA_character_]
   merge(rows, runs[, cell, with = FALSE], by = "run_id", sort = FALSE)

@@ -9,7 +9,8 @@ energy_sections <- function(campaign, tables, figures, drawn, first) {
   rests <- c(arms_sentence(campaign), counts_sentence(campaign))
   contrasts <- tables$arm_contrasts
   limits <- c(
-    drift_sentences(campaign, tables$ea_drift, tables$ea_drift_sessions), outlier_sentence(tables$outliers),
+    rig_sentences(campaign, tables$rig_effects), drift_sentences(campaign, tables$ea_drift, tables$ea_drift_sessions),
+    outlier_sentence(tables$outliers),
     invalid_sentence(campaign)
   )
   list(

@@ -8,7 +8,7 @@ least_cached_runs <- 200L
 
 #' Read all finished runs
 #'
-#' @param finished data.table run_id, load, kind, in the order of the plan.
+#' @param finished data.table run_id, block, load, kind, in the order of the plan.
 #' @param cache from [run_cache_path()] or NULL.
 #' @param least from so many runs on the pass is kept.
 #' @param settle_s a run whose files changed within so many seconds before is read again next
@@ -33,7 +33,10 @@ read_runs <- function(campaign_dir, finished, contracts, cache = NULL, least = l
 }
 
 read_each <- function(campaign_dir, runs, contracts) {
-  Map(function(id, load, kind) read_run(campaign_dir, id, load, kind, contracts), runs$run_id, runs$load, runs$kind)
+  homes <- block_home(campaign_dir, runs$block)
+  Map(function(home, id, load, kind) {
+    read_run(home, id, load, kind, contracts)
+  }, homes, runs$run_id, runs$load, runs$kind)
 }
 
 # Rows of all runs as tables, made at once.
@@ -68,7 +71,7 @@ joined_passes <- function(fresh, known, ids, again) {
 #' @return data.table run_id, stamp, newest (s since 1970: the last change of any of its files).
 #' @noRd
 run_keys <- function(campaign_dir, finished) {
-  run_dirs <- file.path(campaign_dir, "runs", finished$run_id)
+  run_dirs <- file.path(block_home(campaign_dir, finished$block), "runs", finished$run_id)
   files <- list("run.json", paste0(finished$load, ".json"), "result.json", "intervals.csv")
   stamps <- c(
     lapply(files, function(name) file_stamps(file.path(run_dirs, name))),

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 # Helpers of these tests (synthetic.py) are modules beside them or in their rooms; importlib adds no folder.
-for folder in ("cli", "gate", "gate/outputs", "publishing", "validation", "coursework", "analysis", "."):
+for folder in (
+    "cli",
+    "gate",
+    "gate/outputs",
+    "rigs",
+    "publishing",
+    "validation",
+    "coursework",
+    "analysis",
+    ".",
+):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 

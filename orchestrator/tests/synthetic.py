@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
@@ -115,26 +116,44 @@ def begin(campaign: Campaign, after_s: float = 0.0, boot: str = BOOT) -> Session
 def finished(path: Path, **changes: Any) -> Path:
     """A complete campaign in ``path``."""
     with create(path, **changes) as campaign:
-        session = begin(campaign)
-        campaign.set_meters([passport()])
-        t_s, spans = 1.0, []
-        while (mini := campaign.next_mini_block()) is not None:
-            for row in mini.missing:
-                t_s = run_one(campaign, row, t_s, spans)
-            write_meter(campaign, spans, t_s + 2)
-            load = load_of(campaign.workload, campaign.topology)
-            write_controls(campaign, load, [row.run_id for row in mini.missing])
-            compute_and_write(campaign.path, [row.run_id for row in mini.missing])
-            for row in mini.missing:
-                campaign.set_status(row.run_id, "valid")
-        write_logs(campaign, t_s + 2)
-        campaign.end_session(
-            session,
-            end="complete",
-            monotonic_ns=ORIGIN_NS + round((t_s + 3) * 1e9),
-            utc=START + timedelta(hours=1),
-        )
+        finish(campaign)
     return path
+
+
+def finish(campaign: Campaign, boot: str = BOOT, pause: Callable[[], None] = lambda: None) -> None:
+    """Complete a campaign, or what is left of it, mini-block by mini-block; `pause` before each run."""
+    spans = [_span(campaign, row) for row in campaign.rows() if row.status == "valid"]
+    t_s = 1.0 + max((end_s for _, end_s in spans), default=0.0)
+    session = begin(campaign, boot=boot)
+    campaign.set_meters([passport()])
+    if leftovers := campaign.finished_without_result():
+        write_meter(campaign, spans, t_s + 2)
+        compute_and_write(campaign.path, list(leftovers))
+    while (mini := campaign.next_mini_block()) is not None:
+        for row in mini.rows:
+            pause()
+            t_s = run_one(campaign, row, t_s, spans)
+        write_meter(campaign, spans, t_s + 2)
+        load = load_of(campaign.workload, campaign.topology)
+        run_ids = [row.run_id for row in mini.rows]
+        write_controls(campaign, load, run_ids)
+        compute_and_write(campaign.path, run_ids)
+        for run_id in run_ids:
+            campaign.set_status(run_id, "valid")
+    if not (campaign.path / "clocks.csv").exists():
+        write_logs(campaign, t_s + 2)
+    campaign.end_session(
+        session,
+        end="complete",
+        monotonic_ns=ORIGIN_NS + round((t_s + 3) * 1e9),
+        utc=START + timedelta(hours=1),
+    )
+
+
+def _span(campaign: Campaign, row: PlanRow) -> tuple[float, float]:
+    """When a flow of a finished run was on its way."""
+    windows = campaign.read_run(row.run_id)["windows"]
+    return windows["warm_up"]["t_start_s"], windows["measure"]["t_end_s"]
 
 
 def _flows_of(campaign: Campaign, row: PlanRow) -> tuple[FlowSpec, ...]:

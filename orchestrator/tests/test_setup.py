@@ -138,7 +138,7 @@ def test_the_program_that_campaigns_start_is_linked_last_and_optimised_across_cr
 def test_tests_have_the_optional_packages_and_a_run_has_none(tmp_path):
     quiet = dict.fromkeys(("cat", "find", "flock", "xargs", "R"), "while read -r; do :; done")
     quiet |= {"sha256sum": "while read -r; do :; done; echo new", "dpkg": "exit 0", "go": "exit 0"}
-    for level, locks in (("run", []), ("test", ["postgresql", "trend"])):
+    for level, locks in (("run", []), ("test", ["postgresql", "trend", "rigs"])):
         python = tmp_path / level / "tree/.venv/bin/python"
         python.parent.mkdir(parents=True)
         python.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/{level}.asked\n')

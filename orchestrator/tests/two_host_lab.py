@@ -12,7 +12,8 @@ The server is another machine by its clock (a time namespace) and its boot. Both
 that is provisioned.
 
 `python two_host_lab.py FOLDER COMMAND...` runs COMMAND there, root needed; FOLDER/lab.yaml is the topology.
-All of it lives in a sandbox and vanishes with it.
+With `--rigs 2` before COMMAND there are client-2 and server-2 as well, and meters of theirs: the topology
+then describes the rigs left and right. All of it lives in a sandbox and vanishes with it.
 """
 
 import contextlib
@@ -31,6 +32,7 @@ CONTROL = {"client": "192.0.2.11", "server": "192.0.2.12"}
 SERVER_NAME = "server.control.example"
 TEST = {"client": "10.77.0.2", "server": "10.77.0.1"}
 WATTS = {"client": 8.0, "server": 5.0}
+SECOND = {"client": "192.0.2.21", "server": "192.0.2.22"}
 AHEAD_S = 1000
 HOST_RECORD = Path("/run/netjoule/host.json")
 RECORD = {
@@ -74,6 +76,20 @@ def topology(keys: sshd.Keys, folder: Path) -> dict[str, Any]:
     }
 
 
+def with_second_rig(lab: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The same with two rigs."""
+    right = {
+        "hosts": {name: {"control_address": address} for name, address in SECOND.items()},
+        "meters": {f"{name}-power": {"resource": str(folder / f"{name}-2.tty")} for name in WATTS},
+    }
+    return lab | {"rigs": {"left": {}, "right": right}}
+
+
+def addresses(rigs: int) -> dict[str, str]:
+    """Control addresses by the name of the host's namespace."""
+    return CONTROL | ({f"{name}-2": address for name, address in SECOND.items()} if rigs > 1 else {})
+
+
 def provisioned(record: dict[str, Any]) -> None:
     """Write what the role base_host leaves on each host; they share /run."""
     HOST_RECORD.parent.mkdir(exist_ok=True)
@@ -84,23 +100,24 @@ def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True)
 
 
-def lay_cables() -> None:
-    """Namespaces, a bridge to both for control, a cable between them for the flows."""
+def lay_cables(control: dict[str, str]) -> None:
+    """Namespaces, a bridge to all for control, a cable between client and server for the flows."""
     ip("link", "add", "control", "type", "bridge")
     ip("address", "add", "192.0.2.1/24", "dev", "control")
     ip("link", "set", "control", "up")
-    for name, address in CONTROL.items():
+    for name, address in control.items():
         ip("netns", "add", name)
         ip("-n", name, "link", "set", "lo", "up")
         ip("link", "add", f"to-{name}", "type", "veth", "peer", "name", "control", "netns", name)
         ip("link", "set", f"to-{name}", "master", "control", "up")
         ip("-n", name, "address", "add", f"{address}/24", "dev", "control")
         ip("-n", name, "link", "set", "control", "up")
-    peer = ("peer", "name", "cable", "netns", "server")
-    ip("link", "add", "cable", "netns", "client", "type", "veth", *peer)
-    for name, address in TEST.items():
-        ip("-n", name, "address", "add", f"{address}/24", "dev", "cable")
-        ip("-n", name, "link", "set", "cable", "up")
+    for rig in sorted({name.removeprefix("client").removeprefix("server") for name in control}):
+        peer = ("peer", "name", "cable", "netns", f"server{rig}")
+        ip("link", "add", "cable", "netns", f"client{rig}", "type", "veth", *peer)
+        for name, address in TEST.items():
+            ip("-n", name + rig, "address", "add", f"{address}/24", "dev", "cable")
+            ip("-n", name + rig, "link", "set", "cable", "up")
 
 
 def name_server(folder: Path) -> None:
@@ -117,7 +134,7 @@ def emulated_meter(name: str, folder: Path) -> subprocess.Popen[str]:
     """
     program = str(Path(sys.executable).parent / "netjoule-meters")
     trace = folder / f"{name}-power.csv"
-    powers_w = (WATTS[name] + (0.05 if step < 10 else 0.0) for step in range(21))
+    powers_w = (WATTS[name.removesuffix("-2")] + (0.05 if step < 10 else 0.0) for step in range(21))
     trace.write_text("t_s,power_w\n" + "".join(f"{step / 10},{w}\n" for step, w in enumerate(powers_w)))
     argv = [program, "emulate", "wt210", "--power-trace", str(trace), "--repeat"]
     argv += ["--link", str(folder / f"{name}.tty")]
@@ -136,19 +153,21 @@ def of_another_boot(folder: Path) -> list[str]:
     return ["unshare", *clocks, "--mount", "sh", "-c", script, str(boot_id)]
 
 
-def inside(folder: Path, command: list[str]) -> int:
+def inside(folder: Path, command: list[str], rigs: int = 1) -> int:
     """Set the lab up, run the command to its end; its exit code."""
     Path("/run/lock").mkdir()
     Path("/run/lock").chmod(0o1777)
     provisioned(RECORD)
-    lay_cables()
+    control = addresses(rigs)
+    lay_cables(control)
     name_server(folder)
-    keys = sshd.make_keys(folder / "keys", [*CONTROL.values(), SERVER_NAME])
-    (folder / "lab.yaml").write_text(yaml.safe_dump(topology(keys, folder)))
+    keys = sshd.make_keys(folder / "keys", [*control.values(), SERVER_NAME])
+    lab = topology(keys, folder)
+    (folder / "lab.yaml").write_text(yaml.safe_dump(with_second_rig(lab, folder) if rigs > 1 else lab))
     with contextlib.ExitStack() as stack:
-        for name, address in CONTROL.items():
+        for name, address in control.items():
             conf = sshd.configuration(keys, address, 22, folder / f"cache-{name}")
-            other = of_another_boot(folder) if name == "server" else []
+            other = of_another_boot(folder) if name.startswith("server") else []
             start = ["ip", "netns", "exec", name, *other, *sshd.command(conf, own_run=False)]
             stack.enter_context(sshd.running(start, address, 22))
             meter = emulated_meter(name, folder)
@@ -160,4 +179,5 @@ def inside(folder: Path, command: list[str]) -> int:
 if __name__ == "__main__":
     if sandbox.inside() is None:
         sys.exit(sandbox.run_inside([sys.executable, *sys.argv]))
-    sys.exit(inside(Path(sys.argv[1]), sys.argv[2:]))
+    two = sys.argv[2:4] == ["--rigs", "2"]
+    sys.exit(inside(Path(sys.argv[1]), sys.argv[4:] if two else sys.argv[2:], rigs=2 if two else 1))

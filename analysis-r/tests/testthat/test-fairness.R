@@ -295,7 +295,7 @@ test_that("what each flow got is a mean over blocks, and each pacing has its own
 
 test_that("a kept per-run pass holds what each flow brought, and sees when a further flow's report changes", {
   dir <- with_second_flow(synthetic_campaign(blocks = 1, payload_bytes = 1440, offered_rate_mbps = 10))
-  finished <- read_campaign(dir)$plan[, c("run_id", "load", "kind")]
+  finished <- read_campaign(dir)$plan[, c("run_id", "block", "load", "kind")]
   read <- function(cache = run_cache_path(dir)) {
     read_runs(dir, finished, contracts_dir(), cache, least = 1L, settle_s = -3600)
   }

@@ -107,6 +107,10 @@ allowed <- list(
     "trend_percent_per_hour", "trend_ci95_low", "trend_ci95_high", "change_percent", "change_ci95_low",
     "change_ci95_high"
   ), untold),
+  rig_effects = c(
+    for_columns(c("effect_ci95_low", "effect_ci95_high"), function(rows) rows$verdict == "cannot_tell"),
+    for_columns("sd_between_percent", function(rows) rows$model == "fixed" | rows$verdict == "cannot_tell")
+  ),
   # A certificate tells what its sender counted, and was held to limits or not.
   pacing_certificates = for_columns(c(
     "departures", "messages_early", paste0("error_", certificate_errors, "_us"), "limit_error_p50_us",

@@ -7,7 +7,7 @@ tiny <- function(...) synthetic_campaign(blocks = 1, payload_bytes = 64, offered
 # As analyse() reads, but for any number of runs and for files that have just been written.
 read_kept <- function(dir, cache = run_cache_path(dir), settle_s = -3600) {
   plan <- read_plan(dir, list(), contracts_dir())$rows
-  read_runs(dir, plan[, c("run_id", "load", "kind")], contracts_dir(), cache, least = 1L, settle_s = settle_s)
+  read_runs(dir, plan[, c("run_id", "block", "load", "kind")], contracts_dir(), cache, least = 1L, settle_s = settle_s)
 }
 
 # What is kept with another goodput in every result, so that it shows where numbers come from.

@@ -81,7 +81,7 @@ def test_help_also_works_through_typer_itself(command):
         (["run", "demo", "--speed", "3"], "No such option: --speed"),
         (["fly"], "No such command 'fly'"),
         (["analyze"], "No such command 'analyze'. Did you mean 'analyse'? see 'netjoule --help'"),
-        (["run", "demo", "--sede", "3"], "No such option: --sede (Possible options: --seed"),
+        (["run", "demo", "--sede", "3"], "No such option: --sede (Possible options: --scheduler, --seed"),
         (["plan", "dmo"], "no workload 'dmo', did you mean 'demo'? name a YAML file"),
         (["run", "demo", "--seed", "x"], "Invalid value for '--seed'"),
         (["compares"], "No such command 'compares'. Did you mean 'compare'?"),

@@ -24,8 +24,9 @@ from tiny_campaign import table
 from netjoule.cli import launch
 from netjoule.cli.app import run_command
 from netjoule.core.errors import HostLacks, InvalidData
-from netjoule.gate import campaign_process, rig_lock, worktrees
+from netjoule.gate import campaign_process, worktrees
 from netjoule.gate.history import store, trend
+from netjoule.rigs import rig_lock
 from netjoule.store.fingerprint import host_fingerprint
 
 WORKLOAD = {

@@ -310,6 +310,67 @@ def test_doctor_lists_each_comparison_and_exits_3(rack, playbook, capsys):
     assert (finding["event"], finding["ok"]) == ("finding", True)
 
 
+@pytest.fixture
+def two_rigs(rack, tmp_path):
+    """The rack with a second rig beside it."""
+    hosts = {name: {"control_address": f"192.0.2.{n}"} for n, name in enumerate(LAB["hosts"], 21)}
+    right = {"hosts": hosts, "wifi": {"channel": 44}, "meters": {"ap-power": {"resource": "/dev/ttyUSB1"}}}
+    (tmp_path / "rack.yaml").write_text(json.dumps(LAB | {"rigs": {"left": {}, "right": right}}))
+    return rack
+
+
+def test_rigs_are_provisioned_side_by_side_each_by_its_own_topology(two_rigs, playbook, unlocked, capsys):
+    folder = playbook()
+    # Each waits for the other: one after the other they would never end.
+    (folder / "ansible-playbook").write_text(
+        f'#!/bin/sh\ncp "$2" {folder}/held-to-$$\n'
+        f"until [ $(ls {folder}/held-to-* | wc -l) = 2 ]; do sleep 0.05; done\n"
+        f"echo '{json.dumps(START)}'; echo '{json.dumps(result('ap', 'Set the kernel', 'changed'))}'\n"
+        f"echo '{json.dumps(END)}'\n"
+    )
+    assert run_command(["provision", "--testbed", two_rigs]) == 0
+    seen = capsys.readouterr()
+    assert [line.split(" (")[0] for line in seen.out.splitlines()] == [
+        "rig left:",
+        "2 hosts provisioned: 3 changes",
+        "rig right:",
+        "2 hosts provisioned: 3 changes",
+    ]
+    changed = {" ".join(line.split()) for line in seen.err.splitlines()}
+    assert changed == {f"changed {rig}: ap Set the kernel" for rig in ("left", "right")}
+    topologies = [json.loads(path.read_text()) for path in folder.glob("held-to-*")]
+    assert {(one["rig"], one["hosts"]["ap"]["control_address"]) for one in topologies} == {
+        ("left", "192.0.2.1"),
+        ("right", "192.0.2.23"),
+    }
+    assert len(unlocked) == 2
+
+
+def test_doctor_tells_of_each_rig(two_rigs, playbook, capsys):
+    playbook(
+        START,
+        result("ap", "Check the clock's offset", "ok", check=True),
+        result("laptop", "Check the path MTU", "failed", "10.78.0.2 does not answer laptop.", check=True),
+        END,
+        code=2,
+    )
+    assert run_command(["doctor", "--testbed", two_rigs]) == 3
+    seen = capsys.readouterr()
+    assert sorted(" ".join(line.split()) for line in seen.out.splitlines()) == [
+        "LACK left: laptop: the path MTU 10.78.0.2 does not answer laptop",
+        "LACK right: laptop: the path MTU 10.78.0.2 does not answer laptop",
+        "ok left: ap: the clock's offset as the topology says",
+        "ok right: ap: the clock's offset as the topology says",
+    ]
+    same_sentence(seen.err)
+
+
+def test_a_rig_whose_ansible_comes_to_no_host_is_named(two_rigs, playbook, capsys):
+    playbook(code=1, stderr="ERROR! no such file")
+    assert run_command(["provision", "--testbed", two_rigs]) == 1
+    assert "no such file" in capsys.readouterr().err
+
+
 def test_doctor_tells_a_host_that_it_cannot_use_as_provision_does(rack, playbook, capsys):
     refused = "Failed to connect to the host via ssh: connect to host 192.0.2.1 port 22: Connection refused"
     hosts = ("laptop", "board", "ap")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: what netjoule-traffic costs, how exactly and how fast it sends, against iperf3, D-ITG and
 NetPerfMeter on one raw veth pair; QUIC against a minimal loop over quiche; DCCP against UDP, and in the guest
-against the kernel's; the running link against its model; the meter logger's CPU; the analysis of 9,600 runs.
+against the kernel's; the running link against its model; the meter logger's CPU; a second rig; the analysis
+of 9,600 runs.
 
 Limits are ratios of figures taken in one run, interleaved; absolute figures of one machine say little.
 """
@@ -26,6 +27,7 @@ from netjoule_bench.benches import (
     guest,
     meters,
     relay,
+    rigs,
     skype,
     wire,
 )
@@ -54,6 +56,7 @@ BENCHES: dict[str, Bench] = {
     "meters": lambda _, quick: [meters.section(10.0 if quick else 60.0)],
     "dccp": lambda contest, quick: dccp.sections(REPO, contest.ours, contest.seconds, 1 if quick else 3),
     "guest": lambda *_: [guest.section(REPO)],
+    "rigs": lambda _, quick: [rigs.section(quick=quick)],
     # As measured, and as modelled: then there are device streams, and their parameters are drawn.
     "analysis": lambda _, quick: (
         analysis.section(REPO, quick=quick, device_stream=each) for each in (False, True)

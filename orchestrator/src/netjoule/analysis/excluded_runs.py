@@ -41,17 +41,17 @@ def exclusion_line(campaign: Path) -> str:
     )
 
 
-def valid_results(campaign: Path, run_ids: Iterable[str]) -> dict[str, Result]:
+def valid_results(campaign: Path, folders: Iterable[Path]) -> dict[str, Result]:
     """result.json by run, of those that have one, call it valid and were not excluded.
 
     A file that cannot be used is one run's defect, which R has named; it must not end the whole.
     """
     out = excluded_runs(campaign)
     found = {}
-    for run_id in run_ids:
-        path = campaign / "runs" / run_id / "result.json"
-        if run_id in out or not path.is_file():
+    for folder in folders:
+        path = folder / "result.json"
+        if folder.name in out or not path.is_file():
             continue
         with suppress(InvalidData):
-            found[run_id] = files.read_document(path, Result)
+            found[folder.name] = files.read_document(path, Result)
     return {run_id: result for run_id, result in found.items() if result.valid}

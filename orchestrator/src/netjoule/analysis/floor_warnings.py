@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from netjoule.analysis.excluded_runs import valid_results
+from netjoule.store.blocks import run_folder
 from netjoule.store.planfile import read_plan
 from netjoule.workload.cell import Cell
 from netjoule_contracts.flow_control import GREATEST_WAKE_UPS_FACTOR
@@ -30,8 +31,9 @@ def floor_warnings(campaign: Path) -> list[dict[str, Any]]:
     floor_wake_ups_differ): one warning.
     """
     # Not those of an attempt that was repeated.
-    cells = {row.run_id: (row.arm, row.cell) for row in read_plan(campaign) if row.status == "valid"}
-    valid = valid_results(campaign, sorted(cells))
+    rows = {row.run_id: row for row in read_plan(campaign) if row.status == "valid"}
+    cells = {run_id: (row.arm, row.cell) for run_id, row in rows.items()}
+    valid = valid_results(campaign, (run_folder(campaign, rows[run_id]) for run_id in sorted(rows)))
     return [*_large_floors(cells, valid), *_other_wake_ups(valid)]
 
 

@@ -117,8 +117,8 @@ def grade_lines(campaign: Path) -> list[str]:
     """How far each meter's readings carry: its runs by grade, and what keeps them from a better one."""
     grades: dict[str, Counter[str]] = {}
     limits: dict[str, Counter[str]] = {}
-    run_ids = sorted(path.parent.name for path in campaign.glob("runs/*/result.json"))
-    for result in valid_results(campaign, run_ids).values():
+    folders = {path.name: path for where in ("", "blocks/*/") for path in campaign.glob(f"{where}runs/*")}
+    for result in valid_results(campaign, (folders[name] for name in sorted(folders))).values():
         for node in result.nodes:
             if node.grade is not None:
                 grades.setdefault(node.meter_id, Counter())[node.grade] += 1

@@ -73,6 +73,14 @@ TrustVars = Annotated[
         help="Read group_vars and host_vars beside the topology: code, which runs programs on this machine.",
     ),
 ]
+Rigs = Annotated[
+    int | None,
+    typer.Option("--rigs", metavar="N", min=1, help="Blocks side by side on N rigs, by Dask."),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="ADDRESS", help="Of a Dask scheduler that runs already."),
+]
 Margin = Annotated[
     str | None,
     typer.Option("--margin", metavar="PERCENT", help="Ask whether transports are equivalent within it."),
@@ -145,6 +153,9 @@ def plan(
     workload: Workload,
     testbed: Testbed = None,
     seed: Seed = None,
+    rigs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=64, help="On N rigs of the testbed.")
+    ] = None,
     rows: Annotated[bool, typer.Option("--rows", help="Also print every run, in order.")] = False,
     mde: Annotated[
         str | None, typer.Option(metavar="PERCENT", help="How many blocks find this difference.")
@@ -165,7 +176,7 @@ def plan(
     from netjoule.cli import plan as plan_console
     from netjoule.diagnostics.sample_size import Request
 
-    inputs = launch.load_inputs(workload, testbed)
+    inputs = launch.load_inputs(workload, testbed, rigs)
     asked = Request(mde, pilot, power)
     plan_console.tell(inputs, seed, asked, Output(json_lines=json), rows=rows)
 
@@ -176,6 +187,8 @@ def run(
     testbed: Testbed = None,
     out: Out = None,
     seed: Seed = None,
+    rigs: Rigs = None,
+    scheduler: Scheduler = None,
     verify: Verify = True,
     trust_vars: TrustVars = False,
     json: Json = False,
@@ -185,29 +198,47 @@ def run(
     Example: netjoule run skype --out results/skype-1
     """
     from netjoule.cli import launch
+    from netjoule.cli import rigs as rigs_console
 
     now = SystemClock().utc_now()
-    inputs = launch.load_inputs(workload, testbed)
+    inputs = launch.load_inputs(workload, testbed, rigs)
+    on_rigs = rigs_console.runner(rigs_console.Asked(rigs, scheduler), inputs.workload)
     place = out or launch.default_out(inputs.workload.name, now)
     output = Output(json_lines=json)
-    code = launch.start(inputs, place, _seed(seed, inputs), now, output, verify=verify, trust_vars=trust_vars)
+    code = launch.start(
+        inputs,
+        place,
+        _seed(seed, inputs),
+        now,
+        output,
+        rigs=on_rigs,
+        verify=verify,
+        trust_vars=trust_vars,
+    )
     _conclude(code, place, output)
 
 
 @app.command()
 def resume(
-    campaign: CampaignDir, verify: Verify = True, trust_vars: TrustVars = False, json: Json = False
+    campaign: CampaignDir,
+    scheduler: Scheduler = None,
+    verify: Verify = True,
+    trust_vars: TrustVars = False,
+    json: Json = False,
 ) -> None:
-    """Go on with a campaign that was stopped.
+    """Go on with a campaign that was stopped, on the rigs that it began with.
 
     Finished runs stay as they are.
 
     Example: netjoule resume results/skype-1
     """
     from netjoule.cli import launch
+    from netjoule.cli import rigs as rigs_console
 
     output = Output(json_lines=json)
-    _conclude(launch.resume(campaign, output, verify=verify, trust_vars=trust_vars), campaign, output)
+    on_rigs = partial(rigs_console.runner_of, scheduler)
+    code = launch.resume(campaign, output, rigs=on_rigs, verify=verify, trust_vars=trust_vars)
+    _conclude(code, campaign, output)
 
 
 @app.command()
@@ -354,11 +385,16 @@ def provision(
     output = Output(json_lines=json)
     request = provisioning.Request(place, "teardown" if teardown else "site", check, limit, trust_vars)
     provision_console.tell_variables(request, output)
-    with (
-        undisturbed("provision", provisioning.prepare(request), limit),
-        provision_console.progress(output) as sink,
-    ):
-        outcome = provisioning.run(request, sink)
+    with provisioning.by_rig(request) as requests:
+        if len(requests) > 1:
+            provision_console.run_each("provision", requests, output)
+            return
+        (request,) = requests.values()
+        with (
+            undisturbed("provision", provisioning.prepare(request), limit),
+            provision_console.progress(output) as sink,
+        ):
+            outcome = provisioning.run(request, sink)
     provision_console.tell(request, outcome, output)
 
 
@@ -383,13 +419,19 @@ def doctor(
     show = partial(_show_finding, output, lacking)
     if testbed is not None:
         from netjoule.cli import provision as provision_console
-        from netjoule.provisioning.provision import Request, prepare
+        from netjoule.provisioning.provision import Request, by_rig, prepare
         from netjoule.testbeds.lab.host_locks import undisturbed
 
         request = Request(testbed, "verify", trust_vars=trust_vars)
         provision_console.tell_variables(request, output)
-        with undisturbed("doctor", prepare(request)):
-            provision_console.compare(request, show)
+        with by_rig(request) as requests:
+            if len(requests) > 1:
+                provision_console.compare_each(requests, show)
+                return
+            (request,) = requests.values()
+            with undisturbed("doctor", prepare(request)):
+                called = "" if request.testbed == testbed else str(testbed)
+                provision_console.compare(request, show, called=called)
         return
     for finding in examine(results):
         show(finding)

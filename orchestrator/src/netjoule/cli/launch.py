@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
@@ -30,6 +28,7 @@ from netjoule.core.reason import explained
 from netjoule.core.words import counted
 from netjoule.design import instruments, limits, resolution, timeline
 from netjoule.design.run_table import last_attempts
+from netjoule.execution.runner import Outcome
 from netjoule.hosts import sandbox
 from netjoule.loads import load_of
 from netjoule.store import folder_limits
@@ -43,6 +42,8 @@ from netjoule.workload.load import Load
 from netjoule.workload.workload import Workload
 
 DEFAULT_TOPOLOGY = "testbed-topology.yaml"
+Rigs = Callable[[Campaign, Output], Outcome]
+"""Runs what is left of a campaign on its rigs."""
 _MOST_SAID = 20
 
 
@@ -56,12 +57,13 @@ class Inputs:
     topology_file: Path
 
 
-def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
+def load_inputs(workload_name: str, testbed: Path | None, rigs: int | None = None) -> Inputs:
     """Read and check workload and topology.
 
     Args:
         workload_name: path of a YAML file, or a name of the library.
         testbed: path of a topology file; the shipped emulated one by default.
+        rigs: how many of the topology's rigs; None: its first one, by itself.
 
     Raises:
         NetjouleError: naming what does not fit.
@@ -72,7 +74,8 @@ def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
     )
     topology_file = testbed or programs.shipped(DEFAULT_TOPOLOGY)
     asked = loads.read(workload_file, partial(_too_short, topology_file))
-    return fitting(Inputs(asked, topology.load(topology_file), workload_file, topology_file))
+    where = topology.load(topology_file).on_rigs(rigs)
+    return fitting(Inputs(asked, where, workload_file, topology_file))
 
 
 def _too_short(topology_file: Path, value: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -93,11 +96,17 @@ def _window(load: Any) -> str:
 
 
 def fitting(inputs: Inputs) -> Inputs:
-    """The same inputs, when workload and testbed fit each other.
+    """The same inputs, when the workload fits each rig of the testbed.
 
     Raises:
         NetjouleError: naming what does not fit.
     """
+    for rig in inputs.topology.rigs:
+        _require_fit(replace(inputs, topology=inputs.topology.of_rig(rig)))
+    return inputs
+
+
+def _require_fit(inputs: Inputs) -> None:
     limits.check_workload(inputs.workload, inputs.topology)
     load = load_of(inputs.workload, inputs.topology)
     load.require_fit()
@@ -110,7 +119,6 @@ def fitting(inputs: Inputs) -> Inputs:
     resolution.check_models(inputs.topology)
     resolution.check_form(inputs.workload, inputs.topology)
     timeline.check_timing(inputs.workload.timing, paces, _window(inputs.workload.load))
-    return inputs
 
 
 def with_meter(inputs: Inputs, name: str, folder: Path, output: Output) -> Inputs:
@@ -154,6 +162,7 @@ def start(
     now: datetime,
     output: Output,
     *,
+    rigs: Rigs | None = None,
     verify: bool = True,
     trust_vars: bool = False,
 ) -> int:
@@ -161,19 +170,17 @@ def start(
 
     The hosts of a lab are first logged in to, and with `verify` compared with the topology, while no other
     campaign has them: a campaign that cannot begin leaves no folder. For an emulated testbed the same command
-    runs once more inside the sandbox; this process then only waits for it. For `trust_vars` see
-    `provision.Request`.
+    runs once more inside the sandbox; this process then only waits for it. With `rigs` each block has a
+    process, and a sandbox, of its own instead. For `trust_vars` see `provision.Request`.
     """
     folder_limits.require_free(out)
     require_secrets(inputs.topology)
     require_programs(inputs)
-    if inputs.topology.kind == topology.EMULATED and sandbox.inside() is None:
+    if inputs.topology.kind == topology.EMULATED and sandbox.inside() is None and rigs is None:
         argv = ["run", str(inputs.workload_file), "--testbed", str(inputs.topology_file)]
         return _inside([*argv, "--out", str(out), "--seed", str(seed)], output)
     if inputs.topology.kind != topology.EMULATED:
-        with _hosts_of(inputs.topology, out, now, seed, load_of(inputs.workload, inputs.topology)):
-            if verify:
-                require_as_described(inputs.topology_file, output, trust_vars=trust_vars)
+        _require_hosts(inputs, out, seed, now, output, verify=verify, trust_vars=trust_vars)
     with Campaign.create(
         out,
         workload=inputs.workload,
@@ -184,12 +191,12 @@ def start(
         created=now,
     ) as campaign:
         if inputs.topology.kind == topology.EMULATED:
-            return _run(campaign, output)
+            return _run(campaign, output, rigs)
         from netjoule.hosts.ssh import HostInUse
 
         campaign.remember_testbed(inputs.topology_file)
         try:
-            return _run(campaign, output)
+            return _run(campaign, output, rigs)
         except HostInUse:  # it takes the locks anew, and another may have been faster
             campaign.remove_untouched()
             raise
@@ -202,13 +209,24 @@ def _versions() -> dict[str, str | None]:
     return known | ({"commit": commit} if commit else {})
 
 
-def resume(path: Path, output: Output, *, verify: bool = True, trust_vars: bool = False) -> int:
-    """Run what is left of a campaign; the exit code of the command. `verify`, `trust_vars`: as `start`."""
+def resume(
+    path: Path,
+    output: Output,
+    *,
+    rigs: Callable[[Campaign], Rigs | None] = lambda _: None,
+    verify: bool = True,
+    trust_vars: bool = False,
+) -> int:
+    """Run what is left of a campaign; the exit code of the command.
+
+    `rigs` says what runs it on rigs, None where it needs none; the others are as of `start`.
+    """
     campaign = Campaign.read(path)
     require_secrets(campaign.topology)
     load = load_of(campaign.workload, campaign.topology)
     load.require()
-    if campaign.topology.kind == topology.EMULATED and sandbox.inside() is None:
+    on_rigs = rigs(campaign)
+    if campaign.topology.kind == topology.EMULATED and sandbox.inside() is None and on_rigs is None:
         return _inside(["resume", str(path)], output)
     with Campaign.open(path) as campaign:
         _say_repairs(campaign, output)
@@ -218,10 +236,8 @@ def resume(path: Path, output: Output, *, verify: bool = True, trust_vars: bool 
             output.event({"event": "nothing_to_do", "campaign": str(path)})
             return 0
         if campaign.topology.kind != topology.EMULATED:
-            with _hosts_of(campaign.topology, path, campaign.created, campaign.seed, load):
-                if verify:
-                    _require_as_recorded(campaign, output, trust_vars=trust_vars)
-        return _run(campaign, output)
+            _require_as_before(campaign, load, output, verify=verify, trust_vars=trust_vars)
+        return _run(campaign, output, on_rigs)
 
 
 def _say_repairs(campaign: Campaign, output: Output) -> None:
@@ -251,31 +267,39 @@ def _hosts_of(
     return host_locks.held(of, control_network.needed_hosts(of, load.hosts), owner, all_needed=True)
 
 
-def _require_as_recorded(campaign: Campaign, output: Output, *, trust_vars: bool) -> None:
+def _require_hosts(
+    inputs: Inputs, out: Path, seed: int, now: datetime, output: Output, *, verify: bool, trust_vars: bool
+) -> None:
+    """Log in to the hosts of each rig and, with `verify`, compare them, while no other campaign has them."""
+    for rig in inputs.topology.rigs:
+        of = inputs.topology.of_rig(rig)
+        with _hosts_of(of, out, now, seed, load_of(inputs.workload, of)), ExitStack() as stack:
+            if verify and "rig" not in of.document:
+                require_as_described(inputs.topology_file, output, trust_vars=trust_vars)
+            elif verify:
+                from netjoule.provisioning.provision import written
+
+                testbed = stack.enter_context(written(of, inputs.topology_file.parent))
+                called = f"rig {rig} of {inputs.topology_file}"
+                require_as_described(testbed, output, called=called, trust_vars=trust_vars)
+
+
+def _require_as_before(
+    campaign: Campaign, load: Load, output: Output, *, verify: bool, trust_vars: bool
+) -> None:
     """Hold the hosts to the campaign's own topology: the file that it came from may have changed since."""
-    with TemporaryDirectory(prefix="netjoule-") as folder:
-        testbed = Path(folder) / f"{campaign.topology.name}.yaml"
-        testbed.write_text(json.dumps(campaign.topology.document), encoding="utf-8")  # JSON is YAML, too
-        _link_variables(campaign, Path(folder), output)
-        recorded = f"the topology in {campaign.path / 'campaign.json'}"
-        require_as_described(testbed, output, called=recorded, trust_vars=trust_vars)
+    from netjoule.provisioning.provision import written
 
-
-def _link_variables(campaign: Campaign, folder: Path, output: Output) -> None:
-    """Put the variables beside the campaign's topology file into a folder; they are as they are now.
-
-    Not copied into the campaign when it begins: what users keep there may be secret.
-    """
-    from netjoule.provisioning.provision import VARIABLES
-
-    file = campaign.testbed_file
-    if file is None:
-        return
-    if not file.parent.is_dir():
-        output.error(f"{file.parent} is gone: variables that stood there (group_vars) have their defaults")
-    for name in VARIABLES:
-        if (file.parent / name).is_dir():
-            (folder / name).symlink_to(file.parent / name)
+    beside = None if campaign.testbed_file is None else campaign.testbed_file.parent
+    if beside is not None and not beside.is_dir():
+        output.error(f"{beside} is gone: variables that stood there (group_vars) have their defaults")
+    for rig in campaign.topology.rigs:
+        of = campaign.topology.of_rig(rig)
+        with _hosts_of(of, campaign.path, campaign.created, campaign.seed, load):
+            if verify:
+                with written(of, beside) as testbed:
+                    recorded = f"the topology in {campaign.path / 'campaign.json'}"
+                    require_as_described(testbed, output, called=recorded, trust_vars=trust_vars)
 
 
 def require_as_described(
@@ -336,19 +360,16 @@ def _inside(argv: list[str], output: Output) -> int:
     return sandbox.run_inside([*programs.PYTHON, "-m", "netjoule", *argv, *options, *verbose])
 
 
-def _run(campaign: Campaign, output: Output) -> int:
-    from netjoule.execution import runner
-
-    with progress_sink(output, len(last_attempts(campaign.rows()))) as sink:
-        try:
-            outcome = runner.run_campaign(campaign, sink)
-        except RunFailed as error:
-            rows = campaign.rows()
-            failed = {row.reason for row in rows if row.status == "invalid"}
-            if error.code in failed and all(row.status != "valid" for row in rows):
-                # Given up since its work always failed: there is nothing but invalid data.
-                raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error
-            raise
+def _run(campaign: Campaign, output: Output, rigs: Rigs | None = None) -> int:
+    try:
+        outcome = rigs(campaign, output) if rigs is not None else _run_alone(campaign, output)
+    except RunFailed as error:
+        rows = campaign.rows()
+        failed = {row.reason for row in rows if row.status == "invalid"}
+        if error.code in failed and all(row.status != "valid" for row in rows):
+            # Given up since its work always failed: there is nothing but invalid data.
+            raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error
+        raise
     if outcome.end == "stopped":
         output.error(
             f"netjoule: stopped after {counted(outcome.runs_done, 'run')};"
@@ -356,6 +377,13 @@ def _run(campaign: Campaign, output: Output) -> int:
         )
         return 1
     return _verdict(campaign, output)
+
+
+def _run_alone(campaign: Campaign, output: Output) -> Outcome:
+    from netjoule.execution import runner
+
+    with progress_sink(output, len(last_attempts(campaign.rows()))) as sink:
+        return runner.run_campaign(campaign, sink)
 
 
 def _verdict(campaign: Campaign, output: Output) -> int:

@@ -78,7 +78,9 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
         yield f"{about:<10} {line}"
     for name in filter(of_testbed, of.factors):
         yield f"{name:<10} {'; '.join(_setting(where, name, value) for value in of.factors[name])}"
-    if size.sessions > 1:
+    if size.rigs:
+        yield f"rigs       {size.rigs}: {', '.join(where.rigs)}; each has a session for each of its blocks"
+    elif size.sessions > 1:
         yield f"sessions   {size.sessions}, one in each block for what only a start sets"
     yield f"seed       {seed if seed is not None else 'drawn when the campaign starts'}"
     yield from (f"resolution {_resolution_text(e)}" for e in estimates)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -12,6 +13,7 @@ from netjoule.core.console import Output, duration_text
 from netjoule.core.errors import HostLacks, RunFailed
 from netjoule.core.words import counted
 from netjoule.diagnostics.doctor import Finding
+from netjoule.provisioning import side_by_side
 from netjoule.provisioning.provision import Event, Outcome, Request, prepare, provisioning_helps, run, said
 from netjoule.topology.topology import Topology
 
@@ -89,6 +91,77 @@ def tell(request: Request, outcome: Outcome, output: Output) -> None:
     output.say(
         f"{counted(len(outcome.changed), 'host')} {done}: {counted(changes, 'change')}{would} ({took})"
     )
+
+
+def run_each(verb: str, requests: Mapping[str, Request], output: Output) -> None:
+    """Run a playbook on the hosts of several rigs side by side, and say what was done on each.
+
+    Args:
+        verb: of the command.
+        requests: by rig.
+        output: takes words and events.
+
+    Raises:
+        RunFailed: when a host failed, naming its rig.
+    """
+    with _undisturbed(verb, requests):
+        outcomes = side_by_side.run(requests, _rigs_sink(output))
+    failed = []
+    for rig, outcome in outcomes.items():
+        output.say(f"rig {rig}:")
+        try:
+            tell(requests[rig], outcome, output)
+        except RunFailed as error:
+            output.error(f"rig {rig}: {error.what}")
+            failed.append(rig)
+    if failed:
+        raise RunFailed(
+            f"{len(failed)} of {len(outcomes)} rigs failed: {', '.join(failed)}",
+            next_step=f"what is done stays done; {_WHEN_AWAY}",
+        )
+
+
+def _undisturbed(verb: str, requests: Mapping[str, Request]) -> ExitStack:
+    """The hosts of all rigs, kept from campaigns."""
+    from netjoule.testbeds.lab.host_locks import undisturbed
+
+    with ExitStack() as stack:
+        for request in requests.values():
+            stack.enter_context(undisturbed(verb, prepare(request), request.limit))
+        return stack.pop_all()
+
+
+def _rigs_sink(output: Output) -> Callable[[str, Event], None]:
+    """Events of several rigs, each with its rig's name."""
+
+    def sink(rig: str, event: Event) -> None:
+        output.event({**event, "rig": rig})
+        if event["event"] == "play":
+            output.error(f"{rig}: {event['name']}")
+        elif event.get("status") == "changed":
+            output.error(f"  changed  {rig}: {event['host']:<16} {event['task']}")
+
+    return sink
+
+
+def compare_each(requests: Mapping[str, Request], take: Callable[[Finding], None]) -> None:
+    """As `compare`, for several rigs side by side; each finding names its rig.
+
+    Raises:
+        HostLacks: naming what differs, of all rigs.
+    """
+
+    def named(rig: str) -> Callable[[Finding], None]:
+        return lambda finding: take(replace(finding, name=f"{rig}: {finding.name}"))
+
+    compared = {rig: _Compared(prepare(request), named(rig)) for rig, request in requests.items()}
+    with _undisturbed("doctor", requests):
+        side_by_side.run(requests, lambda rig, event: compared[rig].sink(event))
+    problems = {rig: one.problem("the topology", "FILE") for rig, one in compared.items()}
+    what = [f"rig {rig}: {problem.what}" for rig, problem in problems.items() if problem is not None]
+    if what:
+        steps = dict.fromkeys(problem.next_step for problem in problems.values() if problem is not None)
+        raise HostLacks("; ".join(what), next_step="; ".join(steps))
 
 
 def tell_variables(request: Request, output: Output) -> None:

@@ -64,7 +64,7 @@ def start(
     place = out or launch.default_out(name, now)
     file = place.with_name(f"{place.name}.yaml")
     where = testbed or programs.shipped(launch.DEFAULT_TOPOLOGY)
-    on = topology.load(where)
+    on = topology.load(where).on_rigs(None)
     document = asked(meters=[instruments.pace_of(meter) for meter in on.meters], seed=launch.draw_seed())
     inputs = launch.fitting(launch.Inputs(loads.made(document, where=f"netjoule {name}"), on, file, where))
     launch.require_programs(inputs)

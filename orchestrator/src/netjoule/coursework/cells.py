@@ -19,6 +19,7 @@ from netjoule.analysis.floor_warnings import OUTCOME_REFUSALS
 from netjoule.analysis.intervals import differ_clearly, half_width
 from netjoule.core import files
 from netjoule.core.words import counted
+from netjoule.store.blocks import run_folder
 from netjoule.store.planfile import read_plan
 from netjoule_contracts.types.result import Result
 
@@ -140,7 +141,7 @@ def read(campaign: Path) -> Cells:
     for row in read_plan(campaign):
         if row.status != "valid":
             continue  # invalid, or of an attempt that was repeated
-        folder = campaign / "runs" / row.run_id
+        folder = run_folder(campaign, row)
         result = files.read_document(folder / "result.json", Result)
         if not result.valid or not result.nodes:
             continue

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import netjoule_contracts as contracts
@@ -25,7 +26,8 @@ class Forecast:
 
     Attributes:
         runs: number of runs when none is invalid.
-        sessions: how often the testbed starts.
+        sessions: how often a testbed starts.
+        rigs: that run blocks side by side; 0 of a campaign without.
         run_s: length of a run, in seconds; at least, where it ends when its work does.
         duration_s: time of the whole, in seconds; as `run_s`.
         until_done: whether a run ends when its work does.
@@ -37,6 +39,7 @@ class Forecast:
     blocks: int
     arms: int
     sessions: int
+    rigs: int
     run_s: float
     duration_s: float
     until_done: bool
@@ -52,18 +55,22 @@ def forecast(workload: Workload, topology: Topology) -> Forecast:
     run_s = timeline.run_s(workload.timing, paces, guard_s, kind) + _OVERHEAD_S
     pulses_s = 2 * timeline.pulse_s(paces) if workload.sync_pulses else 0.0
     edges_s = workload.timing.idle_s + pulses_s
+    rigs = len(topology.rigs) if "rigs" in topology.document else 0
     sessions = run_table.sessions(workload)
+    if rigs:
+        sessions = max(sessions, workload.blocks)
+    # Of what one rig has to do: all, or its share of the blocks.
+    share = math.ceil(workload.blocks / rigs) / workload.blocks if rigs else 1.0
+    between_s = (sessions - 1 if not rigs else sessions) * _RESTART_S
     return Forecast(
         runs=workload.runs,
         mini_blocks=workload.mini_blocks,
         blocks=workload.blocks,
         arms=len(workload.arms),
         sessions=sessions,
+        rigs=rigs,
         run_s=run_s,
-        duration_s=workload.runs * run_s
-        + _own_idle_s(workload)
-        + sessions * edges_s
-        + (sessions - 1) * _RESTART_S,
+        duration_s=share * (workload.runs * run_s + _own_idle_s(workload) + sessions * edges_s + between_s),
         until_done=kind == timeline.UNTIL_DONE,
         least_p=least_p(workload.blocks),
     )

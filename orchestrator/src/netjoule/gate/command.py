@@ -15,12 +15,13 @@ from netjoule.analysis import analysis
 from netjoule.core import programs
 from netjoule.core.errors import InvalidData, UsageError, file_errors
 from netjoule.core.reason import Reason
-from netjoule.gate import rig_lock, settings, sources, worktrees
+from netjoule.gate import settings, sources, worktrees
 from netjoule.gate.fingerprint import fingerprint
 from netjoule.gate.gate_run import GateRun, Kind, Length, require_few, require_fit, require_short
 from netjoule.gate.history import database, store
 from netjoule.gate.settings import Names, Pilot, Rule
 from netjoule.gate.sources import Source
+from netjoule.rigs import rig_lock
 from netjoule.store import folder_limits
 from netjoule.topology import topology
 from netjoule.workload import workload
@@ -117,6 +118,13 @@ def decided(asked: Asked, told: Told, seed: Callable[[], int], utc: Callable[[],
 def _begun(asked: Asked, told: Told, seed: Callable[[], int], utc: Callable[[], datetime]) -> GateRun:
     """The gate, its folder made, before it has arms: what names nothing leaves no folder."""
     on = topology.load(asked.testbed)
+    if on.kind == topology.EMULATED and len(on.rigs) > 1:
+        raise UsageError(
+            "emulated rigs share this machine's cores, so that one disturbs the other",
+            where=str(asked.testbed),
+            next_step="gate on a testbed with one rig",
+        )
+    on = on.on_rigs(None)
     document = loads.read(workload.find(asked.workload, programs.shipped("workloads"))).document
     settings.require_objective(document, asked.rule.objective)
     analysis.require_r()
@@ -171,13 +179,12 @@ def _pilot_of(run: GateRun, history: str | None) -> Pilot | None:
 
 
 def _rig(run: GateRun, wait_s: float, say: Callable[[str], None]) -> AbstractContextManager[None]:
-    """The lock of a rig: an emulated one is this machine, whatever its topology is called."""
-    name = _EMULATED if run.topology.kind == _EMULATED else run.topology.name
     return rig_lock.held(
-        rig_lock.path_of(name),
+        rig_lock.path_of(rig_lock.name_of(run.topology)),
         f"gate {run.folder.name}",
         wait_s,
         lambda who: say(f"waiting for the rig: {who} has it"),
+        ", or wait longer with --wait",
     )
 
 

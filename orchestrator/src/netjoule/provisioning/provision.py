@@ -7,14 +7,17 @@ itself. What they do comes back as one JSON document per line (ansible/plugins/c
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from netjoule.core import programs, secrets
@@ -167,6 +170,36 @@ def prepare(request: Request) -> Topology:
     if request.playbook == "site" and _joins_the_network(loaded, request.limit):
         secrets.resolve(str(loaded.wifi["passphrase"]), where="wifi.passphrase")
     return loaded
+
+
+@contextmanager
+def written(of: Topology, beside: Path | None) -> Iterator[Path]:
+    """A topology as a file, with the variables that stand beside the one that it came from, as they are now.
+
+    They are not copied into a campaign when it begins: what users keep there may be secret.
+    """
+    with TemporaryDirectory(prefix="netjoule-") as folder:
+        testbed = Path(folder) / f"{of.name}.yaml"
+        testbed.write_text(json.dumps(of.document), encoding="utf-8")  # JSON is YAML, too
+        found = [] if beside is None else [beside / name for name in VARIABLES]
+        for variables in filter(Path.is_dir, found):
+            (Path(folder) / variables.name).symlink_to(variables.resolve())
+        yield testbed
+
+
+@contextmanager
+def by_rig(request: Request) -> Iterator[dict[str, Request]]:
+    """The request for each rig that its topology describes, by name; for one without others itself."""
+    of = topology.load(request.testbed)
+    with ExitStack() as stack:
+        if "rigs" not in of.document:
+            yield {of.rig: request}
+            return
+        beside = request.testbed.parent
+        yield {
+            rig: replace(request, testbed=stack.enter_context(written(of.of_rig(rig), beside)))
+            for rig in of.rigs
+        }
 
 
 def _joins_the_network(loaded: Topology, limit: str | None) -> bool:

@@ -75,8 +75,9 @@ def parts(campaign: Path) -> list[Part]:
     """Every file of a campaign that a contract describes, in a fixed order."""
     return [
         Part(path.relative_to(campaign).as_posix(), form, table)
+        for where in ("", "blocks/*/")
         for pattern, form, table in _PATTERNS
-        for path in sorted(campaign.glob(pattern))
+        for path in sorted(campaign.glob(where + pattern))
         if path.is_file()
     ]
 
@@ -106,7 +107,7 @@ def name_in_bundle(part: Part, visitor: Visitor) -> str:
     """
     place = PurePosixPath(part.name)
     field = "host" if part.table == "radio" else ""
-    own = place.parts[0] == "runs" and part.form is not Form.CAPTURE
+    own = place.parts[-3:-2] == ("runs",) and part.form is not Form.CAPTURE
     name = place.name if own else visitor.text(field, place.stem) + place.suffix
     steps = [*place.parts[:-1], name]
     if not all(_SAFE.fullmatch(step) for step in steps):

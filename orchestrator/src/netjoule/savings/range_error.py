@@ -11,6 +11,7 @@ from statistics import fmean
 
 from netjoule.core import files
 from netjoule.core.errors import NetjouleError
+from netjoule.store.blocks import run_folder
 from netjoule.store.planfile import read_plan
 from netjoule_contracts.types.result import Result
 
@@ -70,7 +71,7 @@ def _parts(campaign: Path, row: Row, transport: str) -> Iterator[tuple[float, fl
             and pace == (row["pacing"], int(row["window_us"] or 0), row["gso"] == "true")
             and math.isclose(cell["offered_rate_mbps"], float(row["offered_rate_mbps"]), rel_tol=1e-6)
         ):
-            result = files.read_document(campaign / "runs" / planned.run_id / "result.json", Result)
+            result = files.read_document(run_folder(campaign, planned) / "result.json", Result)
             for node in result.nodes if result.valid else ():
                 u95, parts = node.u95_energy_per_work_j, node.u95_components
                 if node.meter_id == row["meter_id"] and u95 is not None and parts is not None:

@@ -2,7 +2,8 @@
 """The one writer of a campaign's folder (results/<campaign>/).
 
 Layout and meaning of every file: protocols/contracts and results/README.md. Two exceptions write for
-themselves: the logger (meters/*.csv) and netjoule_energy (runs/*/result.json).
+themselves: the logger (meters/*.csv) and netjoule_energy (runs/*/result.json). A campaign on rigs has a
+folder per block in place of these, itself in a campaign's form and written by a worker of its own (`blocks`).
 
 A kill -9 at any moment leaves a campaign that opens: documents are replaced atomically, tables grow by
 whole lines, and ``recover`` settles what was under way.
@@ -24,8 +25,9 @@ from netjoule.core import files
 from netjoule.core.errors import InvalidData, RunFailed, UsageError, file_errors
 from netjoule.design import run_table
 from netjoule.design.run_table import MiniBlock, PlanRow
-from netjoule.store import folder_limits, planfile, recovery
+from netjoule.store import blocks, folder_limits, planfile, recovery
 from netjoule.store.session import Session, begun, ended, rfc3339
+from netjoule.topology.rigs import FIRST
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Document
 from netjoule.workload.workload import Workload
@@ -81,11 +83,16 @@ class Campaign(AbstractContextManager["Campaign"]):
         created: datetime,
         rows: Sequence[PlanRow] | None = None,
         imported: Mapping[str, Any] | None = None,
+        block: Mapping[str, Any] | None = None,
+        name: str = "",
     ) -> Campaign:
         """Make the folder and write campaign.json and plan.csv, before the first packet.
 
-        `rows` and `imported` are of results that another program made: their plan is what there is, not
-        what workload and seed expand to.
+        Args:
+            rows: its plan, where that is not all that workload and seed expand to.
+            imported: of results that another program made; `rows` are then what there is.
+            block: of one block of a campaign on rigs (campaign.json, field block); `rows` are its runs.
+            name: the folder's unless given.
 
         Raises:
             UsageError: when the folder exists and is not empty.
@@ -98,7 +105,7 @@ class Campaign(AbstractContextManager["Campaign"]):
         document: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "kind": "campaign",
-            "campaign": path.resolve().name,
+            "campaign": name or path.resolve().name,
             "created_utc": rfc3339(created),
             "status": "created",
             "seed": seed,
@@ -112,8 +119,10 @@ class Campaign(AbstractContextManager["Campaign"]):
         }
         if imported is not None:
             document["imported"] = dict(imported)
+        if block is not None:
+            document["block"] = dict(block)
         campaign = cls(path, document, run_table.expand(workload, seed) if rows is None else rows, lock)
-        for folder in ("meters", "radio", "runs"):
+        for folder in campaign._folders:
             with file_errors("create", path / folder):
                 (path / folder).mkdir()
         planfile.write_plan(path, campaign._rows)
@@ -151,6 +160,11 @@ class Campaign(AbstractContextManager["Campaign"]):
         """
         if (path / "campaign.json").exists():
             folder_limits.require_readable(path)
+        return cls.read_own(path)
+
+    @classmethod
+    def read_own(cls, path: Path) -> Campaign:
+        """As `read`, of one that this netjoule writes just now: its files come and go, and are its own."""
         document, rows = _load(path)
         return cls(path, document, rows, None)
 
@@ -186,7 +200,16 @@ class Campaign(AbstractContextManager["Campaign"]):
 
     def run_dir(self, run_id: str) -> Path:
         """Folder of a run; made by the first write."""
-        return self.path / "runs" / run_id
+        return blocks.run_folder(self.path, self._by_id[run_id])
+
+    @property
+    def on_rigs(self) -> bool:
+        """Whether its blocks run on rigs, each in a folder of its own."""
+        return "rigs" in self._document["topology"]
+
+    def rows_of(self, block: int) -> tuple[PlanRow, ...]:
+        """Rows of a block, in the order of execution."""
+        return tuple(row for row in self._rows if row.block == block)
 
     # -- on this machine ---------------------------------------------------------------------------
 
@@ -205,7 +228,7 @@ class Campaign(AbstractContextManager["Campaign"]):
     def remove_untouched(self) -> bool:
         """Remove the campaign unless something was measured or run; whether it is gone."""
         self._writable()
-        if any(any((self.path / folder).iterdir()) for folder in ("meters", "radio", "runs")):
+        if any(any((self.path / folder).iterdir()) for folder in self._folders):
             return False
         with file_errors("remove", self.path):
             shutil.rmtree(self.path)
@@ -239,7 +262,7 @@ class Campaign(AbstractContextManager["Campaign"]):
         self._writable()
         _require_continuable(self.path, self._document)
         changed = replace(self._by_id[run_id], status=status, reason=reason)
-        planfile.append_status(self.path, [changed], len(self._document["sessions"]), datetime.now(UTC))
+        self._append_status([changed])
         self._set_rows([changed if row.run_id == run_id else row for row in self._rows])
 
     def end_by_rule(self, rule: str) -> None:
@@ -250,9 +273,58 @@ class Campaign(AbstractContextManager["Campaign"]):
             for row in self._rows
             if row.status not in run_table.FINAL
         }
-        session = len(self._document["sessions"])
-        planfile.append_status(self.path, ended.values(), session, datetime.now(UTC))
+        self._append_status(list(ended.values()))
         self._set_rows([ended.get(row.run_id, row) for row in self._rows])
+
+    # -- blocks on rigs --------------------------------------------------------------------------
+
+    def owner_of(self, block: int) -> tuple[int, str]:
+        """The greatest owner_token that status.csv knows of a block, and its rig; 0 and none without any."""
+        known = planfile.owners(self.path)
+        return max((known[row.run_id] for row in self.rows_of(block) if row.run_id in known), default=(0, ""))
+
+    def begin_block(self, block: int, rig: str, token: int) -> None:
+        """Record that a rig has a block, on disk when this returns."""
+        running = [
+            replace(row, status="running") for row in self.rows_of(block) if row.status not in run_table.FINAL
+        ]
+        self._settle(running, rig, token)
+
+    def lose_block(self, block: int, rig: str, token: int) -> None:
+        """Record that a block's owner was lost: its runs are planned again."""
+        running = [row for row in self.rows_of(block) if row.status == "running"]
+        self._settle([_with(row, *planfile.LOST) for row in running], rig, token)
+        self._plan_again([row.run_id for row in running])
+
+    def commit_block(self, block: int, rig: str, token: int) -> None:
+        """Make a whole block that a worker has written a part of the campaign, on disk when this returns.
+
+        Raises:
+            blocks.StaleOwner: when another owner has the block by now.
+        """
+        self._writable()
+        blocks.commit(self.path, block, token)
+        self._adopt(block, rig, token)
+
+    def _adopt(self, block: int, rig: str, token: int) -> None:
+        """Take over what a block's own plan.csv and status.csv say, and what it knows of the meters."""
+        of_block = Campaign.read(blocks.home(self.path, block))
+        repeats = [row for row in of_block.rows() if row.run_id not in self._written]
+        if repeats:
+            planfile.append_plan(self.path, repeats)
+        self._set_rows(run_table.in_order([*self._rows, *repeats]))
+        self._settle(of_block.rows(), rig, token)
+        if not self._document["meters"]:
+            known = of_block.document
+            found = {name: known[name] for name in ("meters", "device_models") if name in known}
+            self._update(**found, versions={**self._document["versions"], **known["versions"]})
+
+    def _settle(self, rows: Sequence[PlanRow], rig: str, token: int) -> None:
+        """Record the state of runs that a rig has or had."""
+        self._writable()
+        self._append_status(rows, rig, token)
+        changed = {row.run_id: row for row in rows}
+        self._set_rows([changed.get(row.run_id, row) for row in self._rows])
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -260,6 +332,7 @@ class Campaign(AbstractContextManager["Campaign"]):
         """Start a session and fix its clock (see ``session.begun``)."""
         session, sessions = begun(
             self._document["sessions"],
+            zero=self._document.get("block", {}).get("zero"),
             boot_id=boot_id,
             monotonic_ns=monotonic_ns,
             utc=utc,
@@ -399,6 +472,8 @@ class Campaign(AbstractContextManager["Campaign"]):
         logs = (file for file in self.cut if file.startswith(("meters/", "radio/")))
         self.ends_s = {file: recovery.last_time_s(self.path / file) for file in logs}
         again = []
+        if self.on_rigs:
+            return self._recover_blocks()
         for row in self._rows:
             if row.status != "running":
                 continue
@@ -412,22 +487,55 @@ class Campaign(AbstractContextManager["Campaign"]):
         self._plan_again(again)
         return tuple(again)
 
+    def _recover_blocks(self) -> tuple[str, ...]:
+        """As `recover`: a block that is in is taken over, what else was under way is planned again."""
+        again: list[str] = []
+        committed = blocks.committed(self.path)
+        for block in sorted({row.block for row in self._rows if row.status not in run_table.FINAL}):
+            token, rig = self.owner_of(block)
+            if block in committed:
+                self._adopt(block, rig, token)
+                continue
+            running = [row for row in self.rows_of(block) if row.status == "running"]
+            self._settle([_with(row, *planfile.STOPPED) for row in running], rig, token)
+            again += [row.run_id for row in running]
+        self._plan_again(again)
+        return tuple(again)
+
     def _plan_lost_again(self) -> None:
         """Plan the finished runs again that are not whole any more; of imported ones there is no again.
 
         An invalid run whose mini-block was repeated since stays what it is.
         """
         last = {row.run_id for row in run_table.last_attempts(self._rows)}
-        finished = (
+        finished = [
             row
             for row in self._rows
             if row.status in run_table.HAPPENED and (row.status != "invalid" or row.run_id in last)
-        )
+        ]
+        if self.on_rigs:
+            self._take_out_losers(finished)
+            return
         self.lost = {} if "imported" in self._document else recovery.lost(self.path, finished)
         for run_id in self.lost:
             recovery.discard(self.run_dir(run_id))
             self.set_status(run_id, *planfile.STOPPED)
         self._plan_again(self.lost)
+
+    def _take_out_losers(self, finished: Sequence[PlanRow]) -> None:
+        """Blocks with runs that have lost something go on as private ones: those are run again."""
+        for block in sorted({row.block for row in finished}):
+            home = blocks.home(self.path, block)
+            lost = recovery.lost(home, [row for row in finished if row.block == block])
+            if not lost:
+                continue
+            self.lost |= lost
+            token, rig = self.owner_of(block)
+            if home.is_dir():
+                blocks.take_out(self.path, block, token + 1)
+            rows = self.rows_of(block)
+            self._settle([_with(row, *planfile.STOPPED) for row in rows], rig, token + 1)
+            self._plan_again([row.run_id for row in rows])
 
     def _plan_again(self, run_ids: Container[str]) -> None:
         """Runs that have to run again; their last row in status.csv says that they were stopped."""
@@ -436,6 +544,16 @@ class Campaign(AbstractContextManager["Campaign"]):
         )
 
     # -- internals -------------------------------------------------------------------------------
+
+    @property
+    def _folders(self) -> tuple[str, ...]:
+        """Folders that it begins with."""
+        return (blocks.BLOCKS,) if self.on_rigs else ("meters", "radio", "runs")
+
+    def _append_status(self, rows: Sequence[PlanRow], rig: str = "", token: int | None = None) -> None:
+        session = len(self._document["sessions"])
+        rig = rig or str(self._document["topology"].get("rig", FIRST))
+        planfile.append_status(self.path, rows, session, datetime.now(UTC), rig=rig, token=token)
 
     def _write_run_part(self, run_id: str, name: str, contract: str, document: Mapping[str, Any]) -> None:
         try:
@@ -482,6 +600,10 @@ def _load(path: Path) -> tuple[dict[str, Any], list[PlanRow]]:
     except contracts.ContractError as error:
         raise InvalidData(str(error), where=str(path / "campaign.json")) from error
     return document, planfile.read_plan(path)
+
+
+def _with(row: PlanRow, status: str, reason: str) -> PlanRow:
+    return replace(row, status=status, reason=reason)
 
 
 def _require_continuable(path: Path, document: Mapping[str, Any]) -> None:

@@ -29,12 +29,17 @@ TABLES = {
     "events": "runs/*/events.csv",
 }
 
+_OF_ALL = ("plan", "status")
+"""What a block has of them stands in those of the campaign as well."""
+
 CELLS_ARE_DATA = "Cells are data, also where one begins with =, +, - or @: import them as text."
 
 
 def table_files(campaign: Path, table: str) -> list[str]:
-    """Paths of all files of a table that exist, relative to the campaign, sorted."""
-    return sorted(p.relative_to(campaign).as_posix() for p in campaign.glob(TABLES[table]) if p.is_file())
+    """Paths of all files of a table that exist, relative to the campaign, sorted; its blocks', too."""
+    patterns = (TABLES[table],) if table in _OF_ALL else (TABLES[table], f"blocks/*/{TABLES[table]}")
+    found = (path for pattern in patterns for path in campaign.glob(pattern))
+    return sorted(path.relative_to(campaign).as_posix() for path in found if path.is_file())
 
 
 def describe(campaign: Path, document: Mapping[str, Any]) -> dict[str, Any]:

@@ -84,7 +84,8 @@ def beyond_limits(campaign: Path) -> Iterator[tuple[Path, str]]:
 
 def _is_document(place: Path) -> bool:
     """Whether somebody reads it whole."""
-    return place.suffix in (".json", ".csv") and place.parts[0] not in _GROWING
+    within = place.parts[2:] if place.parts[0] == "blocks" else place.parts
+    return place.suffix in (".json", ".csv") and within[:1] != () and within[0] not in _GROWING
 
 
 def require_readable(campaign: Path) -> None:
@@ -96,7 +97,7 @@ def require_readable(campaign: Path) -> None:
     for place, what in beyond_limits(campaign):
         raise InvalidData(what, where=str(place), next_step="remove it; nothing was read or written")
     for pattern in ("meters/*.csv", "radio/*.csv", "devices/*.ndjson"):
-        for path in sorted(campaign.glob(pattern)):
+        for path in sorted((*campaign.glob(pattern), *campaign.glob(f"blocks/*/{pattern}"))):
             with file_errors("read", path):
                 reading.require_lines(path)
 

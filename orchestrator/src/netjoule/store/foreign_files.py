@@ -37,8 +37,10 @@ def _of_parts() -> Iterator[str]:
 def foreign_files(campaign: Path) -> Iterator[str]:
     """Paths, relative to the campaign's folder, of files that are none of a campaign's, in order."""
     own = (*_OWN, *_of_parts())
+    own += tuple(f"blocks/*/{one}" for one in own)
     for entry in folder_limits.walk(campaign):
         place = PurePosixPath(entry.place.relative_to(campaign).as_posix())
         patterns = (one for one in own if one.count("/") + 1 == len(place.parts))
-        if not stat.S_ISDIR(entry.found.st_mode) and not any(map(place.match, patterns)):
+        under_way = place.parts[0] == ".blocks"
+        if not stat.S_ISDIR(entry.found.st_mode) and not under_way and not any(map(place.match, patterns)):
             yield str(place)

@@ -15,6 +15,7 @@ from netjoule.core.errors import InvalidData, NetjouleError
 from netjoule.design import run_table
 from netjoule.design.run_table import Kind, PlanRow
 from netjoule.store.session import rfc3339
+from netjoule.topology.rigs import FIRST
 from netjoule.workload.cell import Cell
 from netjoule_contracts.lift import plan as older_plan
 
@@ -22,7 +23,8 @@ PLAN = "plan.csv"
 STATUS = "status.csv"
 STOPPED = ("invalid", "interrupted")
 """Status and reason of a run that was begun and is planned again, under its own id."""
-_RIG = "rig1"
+LOST = ("invalid", "worker_lost")
+"""The same of one whose block's worker was lost."""
 _FIXED = ("run_id", "block", "mini_block", "order", "attempt", "load", "kind", "arm", "seed")
 
 
@@ -38,10 +40,24 @@ def append_plan(campaign: Path, rows: Sequence[PlanRow]) -> None:
     files.append_table(path, "plan", map(_cells, rows), factors=_factors(rows), flush=True)
 
 
-def append_status(campaign: Path, rows: Iterable[PlanRow], session: int, now: datetime) -> None:
+def append_status(
+    campaign: Path,
+    rows: Iterable[PlanRow],
+    session: int,
+    now: datetime,
+    *,
+    rig: str = FIRST,
+    token: int | None = None,
+) -> None:
     """Append the state of runs to status.csv, on disk when this returns; planned ones have no row.
 
-    Each session of the campaign is an owner of its own; 0 is who was before the first.
+    Args:
+        campaign: folder.
+        rows: runs with their state.
+        session: 0 before the first.
+        now: UTC.
+        rig: that had them.
+        token: their owner's; by default each session is an owner of its own.
     """
     t_utc = rfc3339(now)
     cells = [
@@ -50,8 +66,8 @@ def append_status(campaign: Path, rows: Iterable[PlanRow], session: int, now: da
             "run_id": row.run_id,
             "attempt": row.attempt,
             "session": session,
-            "rig": _RIG,
-            "owner_token": session,
+            "rig": rig,
+            "owner_token": session if token is None else token,
             "status": "valid" if row.status == "superseded" else row.status,
             "reason": row.reason,
         }
@@ -146,6 +162,16 @@ def _factors(rows: Sequence[PlanRow]) -> list[str]:
     return list(rows[0].cell) if rows else []
 
 
+def owners(campaign: Path) -> dict[str, tuple[int, str]]:
+    """The greatest owner_token of each run that status.csv knows, with the rig of that owner."""
+    found: dict[str, tuple[int, str]] = {}
+    for cells in _table(campaign / STATUS, "status")[1] if (campaign / STATUS).exists() else ():
+        owner = (int(cells["owner_token"]), cells["rig"])
+        if owner[0] >= found.get(cells["run_id"], (0, ""))[0]:
+            found[cells["run_id"]] = owner
+    return found
+
+
 def _with_status(rows: Sequence[PlanRow], path: Path) -> Iterator[PlanRow]:
     """Rows with the last status of each run; one that has none is planned."""
     last: dict[str, tuple[int, str, str]] = {}
@@ -155,5 +181,5 @@ def _with_status(rows: Sequence[PlanRow], path: Path) -> Iterator[PlanRow]:
             last[cells["run_id"]] = (token, cells["status"], cells["reason"])
     for row in rows:
         _, *settled = last.get(row.run_id, (0, row.status, row.reason))
-        status, reason = ("planned", "") if tuple(settled) == STOPPED else settled
+        status, reason = ("planned", "") if tuple(settled) in (STOPPED, LOST) else settled
         yield replace(row, status=status, reason=reason)

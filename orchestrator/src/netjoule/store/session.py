@@ -42,6 +42,7 @@ def begun(
     monotonic_ns: int,
     utc: datetime,
     last_logged_s: float,
+    zero: Mapping[str, Any] | None = None,
 ) -> tuple[Session, list[dict[str, Any]]]:
     """A new session, and all sessions as campaign.json then lists them.
 
@@ -54,9 +55,12 @@ def begun(
         monotonic_ns: CLOCK_MONOTONIC now.
         utc: UTC now.
         last_logged_s: greatest campaign time that a meter's or radio's table knows.
+        zero: session of another campaign whose time this one goes by: its boot_id, monotonic_origin_ns and
+            started_utc.
     """
     sessions = [{**old, "end": "killed"} if old["end"] == "running" else dict(old) for old in before]
-    origin_ns = _origin_ns(sessions, boot_id, monotonic_ns, utc, last_logged_s)
+    before_it = sessions or ([{**zero, "t_start_s": 0.0, "t_end_s": None}] if zero else [])
+    origin_ns = _origin_ns(before_it, boot_id, monotonic_ns, utc, last_logged_s)
     session = Session(len(sessions) + 1, boot_id, origin_ns, (monotonic_ns - origin_ns) / 1e9)
     sessions.append(
         {

@@ -11,7 +11,7 @@ from typing import Any
 
 from netjoule.core import secrets
 from netjoule.core.yamlfile import Document
-from netjoule.topology.hosts import WIRED_ROLES
+from netjoule.topology.hosts import WIRED_ROLES, reached_at
 from netjoule.topology.lab import check_lab
 from netjoule.topology.network import check_emulated_addresses
 from netjoule.topology.paths import check_paths
@@ -169,7 +169,7 @@ def _ways_in(document: Document) -> list[str | None]:
     if document.value["kind"] == EMULATED:
         return []
     hosts = [host for host in document.value["hosts"].values() if "controller" not in host["roles"]]
-    return [host.get("ssh", {}).get("address", host.get("control_address")) for host in hosts]
+    return [reached_at(host)[0] for host in hosts]
 
 
 def _is_private(address: str) -> bool:

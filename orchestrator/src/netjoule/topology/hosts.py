@@ -104,6 +104,12 @@ def described(name: str, host: Mapping[str, Any]) -> TopologyHost:
     )
 
 
+def reached_at(host: Mapping[str, Any]) -> tuple[str | None, int]:
+    """Address and port of a host's sshd, of a document; no address where it tells none."""
+    ssh = host.get("ssh", {})
+    return ssh.get("address", host.get("control_address")), ssh.get("port", 22)
+
+
 def wired_hosts(hosts: Mapping[str, Any]) -> tuple[str, ...]:
     """Names of the hosts behind the access point, the first server first."""
     found = [name for name, host in hosts.items() if set(WIRED_ROLES) & set(host["roles"])]

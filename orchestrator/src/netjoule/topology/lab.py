@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from netjoule.core.yamlfile import Document
-from netjoule.topology.hosts import ROLES
+from netjoule.topology.hosts import ROLES, reached_at
 from netjoule.topology.network import check_network, check_way_in
 from netjoule_radio.settings import read_settings
 
@@ -88,10 +88,9 @@ def _check_ways_in(document: Document) -> None:
         if document.value["kind"] == _LAB:
             step = "add the host's name or address on the wired control network"
             document.need(("hosts", name), "control_address", step)
-        ssh = host.get("ssh", {})
         check_way_in(document, ("hosts", name, "control_address"), host.get("control_address"))
-        check_way_in(document, ("hosts", name, "ssh", "address"), ssh.get("address"))
-        address, port = ssh.get("address", host.get("control_address")), ssh.get("port", 22)
+        check_way_in(document, ("hosts", name, "ssh", "address"), host.get("ssh", {}).get("address"))
+        address, port = reached_at(host)
         if address is not None and (address, port) in reached:
             raise document.refuse(
                 ("hosts", name),

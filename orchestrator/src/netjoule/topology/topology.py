@@ -14,6 +14,7 @@ from typing import Any
 from netjoule.core import yamlfile
 from netjoule.core.errors import UsageError
 from netjoule.core.yamlfile import Document
+from netjoule.topology import rigs
 from netjoule.topology.checks import EMULATED, IMPORTED, check
 from netjoule.topology.hosts import TopologyHost, described
 
@@ -138,6 +139,45 @@ class Topology:
         """MTU of the path in bytes; 1500 unless the link says otherwise."""
         return int(self.link.get("mtu", _DEFAULT_MTU))
 
+    @property
+    def rig(self) -> str:
+        """Name of the rig that it is; rig1 unless told."""
+        return str(self.document.get("rig", rigs.FIRST))
+
+    @property
+    def rigs(self) -> tuple[str, ...]:
+        """Names of the rigs that it describes, in the document's order; itself where it describes none."""
+        return tuple(self.document.get("rigs", (self.rig,)))
+
+    def of_rig(self, name: str) -> Topology:
+        """The topology of one of its rigs, which stands for itself."""
+        if "rigs" not in self.document:
+            return self
+        return _validated(rigs.document_of(Document(f"topology {self.name}", self.document, {}), name))
+
+    def on_rigs(self, count: int | None) -> Topology:
+        """The same with its first rigs only; None: what its first rig is, by itself.
+
+        An emulated testbed that describes none has as many as are asked for, all alike.
+
+        Raises:
+            UsageError: when it describes fewer.
+        """
+        if count is None:
+            return self.of_rig(self.rigs[0])
+        there: dict[str, Any] = self.document.get("rigs", {})
+        if not there and self.kind == EMULATED:
+            there = {f"rig{number}": {} for number in range(1, count + 1)}
+        there = there or {self.rig: {}}
+        if count > len(there):
+            raise UsageError(
+                f"{count} rigs are asked for, and topology {self.name} describes {len(there)}",
+                where="--rigs",
+                next_step="describe more under rigs, or ask for fewer",
+            )
+        taken = dict(list(there.items())[:count])
+        return _validated(Document(f"topology {self.name}", {**self.document, "rigs": taken}, {}))
+
     def host_with(self, role: str) -> str:
         """Name of the first host that has a role.
 
@@ -216,6 +256,11 @@ def load(path: Path) -> Topology:
 def _validated(document: Document) -> Topology:
     yamlfile.hold(document, "topology")
     check(document)
+    described_rigs = {name: rigs.document_of(document, name) for name in document.value.get("rigs", ())}
+    for one in described_rigs.values():
+        yamlfile.hold(one, "topology")
+        check(one)
+    rigs.check_rigs(document, described_rigs)
     value = document.value
     return Topology(
         name=value["name"],

@@ -23,7 +23,7 @@ from netjoule.core.reason import codes as reason_codes
 from netjoule.design import run_table
 from netjoule.design.run_table import PlanRow
 from netjoule.loads import load_of
-from netjoule.store import datapackage, folder_limits
+from netjoule.store import blocks, datapackage, folder_limits
 from netjoule.store.planfile import STATUS, is_older, read_plan
 from netjoule.topology.topology import Topology
 from netjoule.validation import tables
@@ -58,17 +58,23 @@ def check_campaign(path: Path) -> Iterator[Defect]:
     for place, what in folder_limits.beyond_limits(path):
         yield Defect(place.relative_to(path).as_posix(), "", what)
         unopened |= what in (folder_limits.LINK, folder_limits.SPECIAL)
-    if unopened:
-        return
+    if not unopened:
+        yield from _opened(path)
+
+
+def _opened(path: Path) -> Iterator[Defect]:
+    """Defects of a folder that may be opened."""
     broken, campaign = tables.document_and_defects("campaign.json", path / "campaign.json", "campaign")
     yield from broken
     yield from _campaign(campaign)
     rows = _rows(path)
     yield from _plan(path, campaign, rows)
     meter_ids = _names(_list(campaign, "meters"))
-    asked = _asked(campaign)
-    yield from _runs(path, campaign, rows, meter_ids, asked)
-    yield from _logs(path, campaign, meter_ids)
+    if (path / blocks.BLOCKS).is_dir():
+        yield from _blocks(path, campaign, rows)
+    else:
+        yield from _runs(path, campaign, rows, meter_ids, _asked(campaign))
+        yield from _logs(path, campaign, meter_ids)
     yield from _package(path, campaign)
 
 
@@ -88,7 +94,7 @@ def unfinished(path: Path) -> str:
     wanted = run_table.last_attempts(rows)
     there = sum(
         r.status == "not_needed"
-        or (r.status in run_table.HAPPENED and (path / "runs" / r.run_id / "run.json").exists())
+        or (r.status in run_table.HAPPENED and (blocks.run_folder(path, r) / "run.json").exists())
         for r in wanted
     )
     return "" if there == len(wanted) else f"incomplete: {there} of {len(wanted)} runs"
@@ -212,7 +218,8 @@ def _expansion(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iter
     if workload is None or not isinstance(seed, int):
         return  # the document's own defects say why
     try:
-        expected = {r.run_id: r for r in run_table.expand(workload, seed)}
+        only = _part(campaign, "block").get("number")
+        expected = {r.run_id: r for r in run_table.expand(workload, seed) if only in (None, r.block)}
     except UsageError as error:
         yield Defect("campaign.json", "field workload", error.what)
         return
@@ -280,6 +287,35 @@ def _runs(
                 (row.condition(asked.workload, asked.seed), asked.load) if asked else (None, None)
             )
             yield from check(row.run_id, row, asked=condition, load=load)
+
+
+def _blocks(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None) -> Iterator[Defect]:
+    """Each block's folder is a campaign of its own, of one of the rigs, and as the campaign's plan says."""
+    known = {row.run_id: row for row in rows or ()}
+    rigs = _part(_part(campaign, "topology"), "rigs")
+    for folder in sorted((path / blocks.BLOCKS).iterdir()):
+        base = f"{blocks.BLOCKS}/{folder.name}"
+        if not folder.name.isdecimal() or int(folder.name) not in {row.block for row in known.values()}:
+            yield Defect(base, "", "plan.csv has no such block")
+            continue
+        for defect in _opened(folder):
+            yield replace(defect, file=f"{base}/{defect.file}")
+        document = tables.document_and_defects("campaign.json", folder / "campaign.json", "campaign")[1]
+        if _part(document, "block").get("number") != int(folder.name):
+            yield Defect(f"{base}/campaign.json", "field block.number", "not that of its folder")
+        if (rig := _part(document, "topology").get("rig")) not in rigs:
+            yield Defect(
+                f"{base}/campaign.json", "field topology.rig", f"{rig!r} is none of the campaign's rigs"
+            )
+        for row in _rows(folder) or ():
+            if known.get(row.run_id) != row:
+                what = f"run {row.run_id}"
+                yield Defect(
+                    f"{base}/{STATUS}", what, "plan.csv and status.csv of the campaign say otherwise"
+                )
+    for row in known.values():
+        if row.status in run_table.HAPPENED and not blocks.home(path, row.block).is_dir():
+            yield Defect(blocks.BLOCKS, f"run {row.run_id}", "its block is missing")
 
 
 def _as_computed_from(path: Path) -> netjoule_energy.Campaign | None:

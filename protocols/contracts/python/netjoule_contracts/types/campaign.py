@@ -43,6 +43,9 @@ class Campaign(Document, frozen=True, kw_only=True):
     lab_hosts: tuple[LabHost, ...] | None = None
     # Passports of the meters as they answered; empty until the first session.
     meters: tuple[dict[str, Any], ...]
+    # Of a folder under blocks/ only: which block of a campaign on rigs it is. The rig is that of the
+    # topology.
+    block: dict[str, Any] | None = None
     # Device models behind the emulated meters, as netjoule-device described them when the first session
     # began; absent without such meters.
     device_models: tuple[dict[str, Any], ...] | None = None

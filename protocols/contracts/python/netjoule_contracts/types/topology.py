@@ -25,6 +25,13 @@ class Topology(Document, frozen=True, kw_only=True):
     radio_source: Literal["real", "wired", "unknown"] | None = None
     # What this testbed is.
     description: str | None = None
+    # Where its air is: networks of two rooms do not hear each other. One room for all rigs unless told.
+    room: str | None = None
+    # Of the topology of one rig, in campaign.json: which of the rigs it is; rig1 unless told.
+    rig: str | None = None
+    # Rigs by name: groups of hosts, radios and meters that measure alone. Each is what it changes of this
+    # topology (JSON merge patch, RFC 7396).
+    rigs: dict[str, dict[str, Any]] | None = None
     # Hosts by name.
     hosts: dict[str, dict[str, Any]]
     # Network of the access point (guest and lab), where country, mode, width_mhz, channel and security belong

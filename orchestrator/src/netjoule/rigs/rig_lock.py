@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One gate at a time on a rig: a lock that the kernel releases when its holder dies, and a limit to the wait.
+"""One gate or block at a time on a rig: a lock that is free when its holder dies, and a limit to the wait.
 
 CI services cancel jobs that wait for each other (GitHub's `concurrency` keeps one); a gate waits by itself.
 """
@@ -20,9 +20,16 @@ from typing import Any
 
 from netjoule.core.clock import boot_id
 from netjoule.core.errors import InvalidData, file_errors
+from netjoule.topology.topology import EMULATED, Topology
 
 FOLDER = "NETJOULE_LOCKS"
 """Variable that names another folder for locks; one that all users of the machine share, else."""
+
+
+def name_of(of: Topology) -> str:
+    """Name of a rig for its lock: an emulated one alone is this machine, whatever its topology is called."""
+    name = EMULATED if of.kind == EMULATED else of.name
+    return f"{name}-{of.rig}" if "rig" in of.document else name
 
 
 def path_of(rig: str, env: Mapping[str, str] = os.environ) -> Path:
@@ -33,7 +40,9 @@ def path_of(rig: str, env: Mapping[str, str] = os.environ) -> Path:
 
 
 @contextmanager
-def held(path: Path, owner: str, wait_s: float, waiting: Callable[[str], None]) -> Iterator[None]:
+def held(
+    path: Path, owner: str, wait_s: float, waiting: Callable[[str], None], longer: str = ""
+) -> Iterator[None]:
     """Have a rig's lock while the body runs.
 
     Args:
@@ -41,6 +50,7 @@ def held(path: Path, owner: str, wait_s: float, waiting: Callable[[str], None]) 
         owner: what takes it, for who waits.
         wait_s: limit of the wait.
         waiting: told once who has it.
+        longer: how to wait longer, as a clause.
 
     Raises:
         InvalidData: `rig_busy`, when another still has it then.
@@ -48,7 +58,7 @@ def held(path: Path, owner: str, wait_s: float, waiting: Callable[[str], None]) 
     with file_errors("lock", path):
         descriptor = _opened(path)
     try:
-        _take(descriptor, path, wait_s, waiting)
+        _take(descriptor, path, wait_s, waiting, longer)
         document = {
             "owner": owner,
             "pid": os.getpid(),
@@ -73,7 +83,7 @@ def _opened(path: Path) -> int:
         return descriptor
 
 
-def _take(descriptor: int, path: Path, wait_s: float, waiting: Callable[[str], None]) -> None:
+def _take(descriptor: int, path: Path, wait_s: float, waiting: Callable[[str], None], longer: str) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return
@@ -85,7 +95,7 @@ def _take(descriptor: int, path: Path, wait_s: float, waiting: Callable[[str], N
         raise InvalidData(
             f"the rig is in use: {_holder(descriptor)}, after {wait_s:g} s of waiting",
             where=str(path),
-            next_step="run it again later, or wait longer with --wait",
+            next_step=f"run it again later{longer}",
             code="rig_busy",
         )
 
@@ -96,4 +106,4 @@ def _holder(descriptor: int) -> str:
         document: Any = json.loads(os.pread(descriptor, 4096, 0))
         return f"{document['owner']} (process {document['pid']})"
     except (ValueError, KeyError, TypeError):
-        return "another gate"
+        return "another gate or campaign"

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``netjoule run --rigs N``: a campaign's blocks side by side, and how that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from netjoule.cli.progress import event_document, progress_sink
+from netjoule.core.clock import SystemClock
+from netjoule.core.console import Output
+from netjoule.core.errors import UsageError
+from netjoule.design import run_table
+from netjoule.design.run_table import PlanRow, last_attempts
+from netjoule.execution.progress import ProgressEvent, ProgressSink
+from netjoule.execution.runner import Outcome
+from netjoule.rigs import cluster
+from netjoule.rigs.block import Done
+from netjoule.rigs.campaign_run import BlocksRun
+from netjoule.store.campaign import Campaign
+from netjoule.workload.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command line says of rigs.
+
+    Attributes:
+        count: how many; None: one, without Dask.
+        scheduler: address of a Dask scheduler that runs; None: one of our own.
+    """
+
+    count: int | None = None
+    scheduler: str | None = None
+
+
+def runner(asked: Asked, of: Workload) -> Callable[[Campaign, Output], Outcome] | None:
+    """What runs a campaign on the rigs that are asked for; None where it needs none.
+
+    Raises:
+        UsageError: for what cannot run on several rigs, naming the option or the field.
+        HostLacks: without Dask.
+    """
+    if asked.count is None:
+        if asked.scheduler:
+            raise UsageError(
+                "--scheduler is for campaigns on rigs", next_step="add --rigs N to 'netjoule run'"
+            )
+        return None
+    if of.looks:
+        raise UsageError(
+            "a workload with looks decides block after block, and runs on one rig",
+            where=f"workload {of.name}, field looks",
+            next_step="leave --rigs out",
+        )
+    cluster.require()
+    if asked.scheduler is not None:
+        cluster.security_of(asked.scheduler)
+    return lambda campaign, output: run(campaign, asked, output)
+
+
+def runner_of(scheduler: str | None, campaign: Campaign) -> Callable[[Campaign, Output], Outcome] | None:
+    """As `runner`, for what is left of a campaign."""
+    count = len(campaign.topology.rigs) if campaign.on_rigs else None
+    return runner(Asked(count, scheduler), campaign.workload)
+
+
+def run(campaign: Campaign, asked: Asked, output: Output) -> Outcome:
+    """Run what is left of a campaign on its rigs.
+
+    Args:
+        campaign: open for writing.
+        asked: where its workers are.
+        output: takes words and events.
+
+    Raises:
+        NetjouleError: see `cluster.workers` and `BlocksRun.run`.
+    """
+    names = campaign.topology.rigs
+    with progress_sink(output, len(last_attempts(campaign.rows()))) as sink:
+        work = BlocksRun(campaign, SystemClock(), _Shown(campaign, len(names), output, sink))
+        with cluster.workers(
+            names, campaign.path.resolve(), work.inbox.put, scheduler=asked.scheduler
+        ) as workers:
+            output.error(f"{', '.join(names)}: dashboard {workers.dashboard}, /metrics beside it")
+            output.event({"event": "rigs", "rigs": list(names), "dashboard": workers.dashboard})
+            return work.run(workers)
+
+
+@dataclass
+class _Shown:
+    """What workers say as events of the whole campaign.
+
+    Attributes:
+        latest: done, total and remaining_s of each block under way, as its worker told last.
+    """
+
+    campaign: Campaign
+    rigs: int
+    output: Output
+    sink: ProgressSink
+    latest: dict[int, tuple[int, int, float]] = field(default_factory=dict)
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Pass on what a worker said, with numbers of the whole campaign in place of its block's."""
+        if event["event"] == "rig_busy":
+            self.output.error(f"{event['rig']} waits: {event['by']} has it")
+        if not {"done", "total", "remaining_s", "block"} <= set(event):
+            return
+        block = int(event["block"])
+        self.latest[block] = (int(event["done"]), int(event["total"]), float(event["remaining_s"]))
+        done, total = self._done()
+        told = ProgressEvent(
+            event["event"],
+            float(event["t_s"]),
+            done,
+            total,
+            self._remaining_s(),
+            self._row(event),
+            str(event.get("detail", "")),
+            event.get("nodes", ()),
+            settled=done,
+        )
+        if self.output.json_lines:
+            self.output.event({**event_document(told), "block": block, "rig": event["rig"]})
+        elif event["event"] not in ("testbed_ready", "session_finished", "sync_pulse"):
+            self.sink(told)
+
+    def committed(self, done: Done) -> None:
+        """A block is a part of the campaign."""
+        self.latest.pop(done.block, None)
+        self.output.event(
+            {"event": "block_done", "block": done.block, "rig": done.rig, "owner_token": done.token}
+        )
+
+    def lost(self, block: int, rig: str, why: str) -> None:
+        """A block was lost on a rig."""
+        self.latest.pop(block, None)
+        self.output.error(f"block {block} was lost on {rig}, and runs again: {why}")
+        self.output.event({"event": "block_lost", "block": block, "rig": rig, "detail": why})
+
+    def _wanted(self) -> list[PlanRow]:
+        return last_attempts(self.campaign.rows())
+
+    def _done(self) -> tuple[int, int]:
+        wanted = self._wanted()
+        settled = sum(row.status in run_table.FINAL for row in wanted)
+        return settled + sum(done for done, _, _ in self.latest.values()), len(wanted)
+
+    def _remaining_s(self) -> float:
+        """Of the blocks under way and those that wait, spread over the rigs; at least the longest of them."""
+        under_way = [remaining_s for _, _, remaining_s in self.latest.values()]
+        left = sum(total - done for done, total, _ in self.latest.values())
+        run_s = sum(under_way) / left if left else 0.0
+        waiting = sum(
+            row.status not in run_table.FINAL and row.block not in self.latest for row in self._wanted()
+        )
+        return max([(sum(under_way) + waiting * run_s) / self.rigs, *under_way])
+
+    def _row(self, event: Mapping[str, Any]) -> PlanRow | None:
+        """The run that an event is of; of a repeat, of which the campaign learns later, what it repeats."""
+        rows = self.campaign.rows_of(int(event["block"]))
+        return next((row for row in rows if _is_of(row, event)), None)
+
+
+def _is_of(row: PlanRow, event: Mapping[str, Any]) -> bool:
+    if row.run_id == event.get("run_id"):
+        return True
+    return row.arm == event.get("arm") and all(event.get(name) == value for name, value in row.cell.items())

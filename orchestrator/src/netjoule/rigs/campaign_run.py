@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign's blocks over its rigs: who has which, what counts, what runs again. Its one writer."""
+
+from __future__ import annotations
+
+import queue
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Protocol
+
+from netjoule.core.clock import Clock, boot_id
+from netjoule.core.errors import NetjouleError, RunFailed
+from netjoule.core.signals import handled_by, termination_signals
+from netjoule.design import run_table
+from netjoule.execution.runner import Outcome
+from netjoule.rigs.block import Done, begun_on
+from netjoule.rigs.cluster import Returned, SchedulerLost, Told
+from netjoule.store import blocks
+from netjoule.store.campaign import Campaign
+
+_GRACE_S = 60.0
+_SILENCE_S = 60.0
+_MOST_LOSSES = 2
+"""A block that was lost so often is the block's fault; a rig that lost so many in a row, the rig's."""
+
+
+class Workers(Protocol):
+    """See `cluster.Workers`."""
+
+    def rigs(self) -> list[str]:
+        """Names of the rigs whose workers are there."""
+
+    def submit(self, block: int, above: int, rig: str) -> None:
+        """Have a block run, on this rig if it can."""
+
+    def retire(self, rig: str) -> None:
+        """Give a rig no more blocks."""
+
+
+class Listener(Protocol):
+    """Who is told what happens, such as a progress bar."""
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Something that a block's worker said, with block and rig."""
+
+    def committed(self, done: Done) -> None:
+        """A block is a part of the campaign."""
+
+    def lost(self, block: int, rig: str, why: str) -> None:
+        """A block was lost on a rig; another has it next."""
+
+
+@dataclass
+class BlocksRun:
+    """One session of a campaign over rigs.
+
+    Attributes:
+        campaign: open for writing.
+        clock: time.
+        listener: told what happens.
+        inbox: what workers say and return, in the order in which it comes.
+    """
+
+    campaign: Campaign
+    clock: Clock
+    listener: Listener
+    inbox: queue.SimpleQueue[Returned | Told | None] = field(default_factory=queue.SimpleQueue)
+    _owners: dict[int, tuple[str, int]] = field(default_factory=dict)
+    _flying: dict[int, str] = field(default_factory=dict)
+    _waiting: list[int] = field(default_factory=list)
+    _lost_on: dict[int, list[str]] = field(default_factory=dict)
+    _losses: Counter[str] = field(default_factory=Counter)
+    _stopping: bool = False
+
+    def run(self, workers: Workers) -> Outcome:
+        """Blocks until the plan is done or a signal stops it.
+
+        Raises:
+            NetjouleError: when no rig can go on, or a block is lost again and again; what is in is kept.
+        """
+        campaign, end = self.campaign, "failed"
+        blocks.ask_to_stop(campaign.path, wanted=False)
+        session = campaign.begin_session(
+            boot_id=boot_id(), monotonic_ns=self.clock.monotonic_ns(), utc=self.clock.utc_now()
+        )
+        try:
+            with handled_by(self._on_signal, termination_signals()):
+                try:
+                    self._run_all(workers)
+                except NetjouleError:
+                    self._stop()
+                    self._wind_down(workers)
+                    raise
+            end = "stopped" if self._stopping else "complete"
+        finally:
+            campaign.recover()
+            campaign.end_session(
+                session, end=end, monotonic_ns=self.clock.monotonic_ns(), utc=self.clock.utc_now()
+            )
+        rows = campaign.rows()
+        done, invalid = (sum(row.status == status for row in rows) for status in ("valid", "invalid"))
+        return Outcome("stopped" if self._stopping else "complete", done, invalid)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        """The first asks all to end; a second one ends us, and our workers with us."""
+        if self._stopping:
+            raise KeyboardInterrupt
+        self._stop()
+        self.inbox.put(None)
+
+    def _stop(self) -> None:
+        self._stopping = True
+        blocks.ask_to_stop(self.campaign.path, wanted=True)
+
+    def _wind_down(self, workers: Workers) -> None:
+        """Take back what is still under way after an error; nothing new is an error any more."""
+        with suppress(queue.Empty):
+            while self._flying:
+                if isinstance(one := self.inbox.get(timeout=_GRACE_S), Returned):
+                    with suppress(NetjouleError):
+                        self._take_back(workers, one)
+
+    def _run_all(self, workers: Workers) -> None:
+        self._waiting = unfinished_blocks(self.campaign)
+        while self._flying or (self._waiting and not self._stopping):
+            self._give_out(workers)
+            try:
+                message = self.inbox.get(timeout=_SILENCE_S)
+            except queue.Empty:  # a run may take hours; rigs without a worker do nothing
+                self._require_rigs(workers.rigs())
+                continue
+            match message:
+                case Told(event):
+                    self._hear(event)
+                case Returned() as returned:
+                    self._take_back(workers, returned)
+
+    def _give_out(self, workers: Workers) -> None:
+        """A block for each rig that has none."""
+        if self._stopping:
+            return
+        there = workers.rigs()
+        if not self._flying:
+            self._require_rigs(there)
+        free = [rig for rig in there if rig not in self._flying.values()]
+        for rig in free:
+            if (block := self._next_for(rig, len(free))) is not None:
+                self._waiting.remove(block)
+                self._flying[block] = rig
+                workers.submit(block, self.campaign.owner_of(block)[0], rig)
+
+    def _require_rigs(self, there: list[str]) -> None:
+        if not there:
+            step = f"when the cause of that is away, 'netjoule resume {self.campaign.path}'"
+            raise RunFailed("no rig is left to go on with", next_step=step)
+
+    def _next_for(self, rig: str, free: int) -> int | None:
+        """The block that this rig has begun, else the first that it did not lose, or no other can have."""
+        fresh = [block for block in self._waiting if rig not in self._lost_on.get(block, ())]
+        if not fresh and free == 1 and not self._flying:
+            fresh = self._waiting
+        mine = (block for block in fresh if begun_on(self.campaign.path, block) == rig)
+        return next(mine, fresh[0] if fresh else None)
+
+    def _hear(self, event: Mapping[str, Any]) -> None:
+        block, rig = event.get("block"), str(event["rig"])
+        if event["event"] == "block_begun" and isinstance(block, int):
+            token = int(event["owner_token"])
+            if token > self._owners.get(block, ("", 0))[1]:
+                self._owners[block] = (rig, token)
+                self._flying[block] = rig  # Dask may have moved it
+                self.campaign.begin_block(block, rig, token)
+        self.listener.event(event)
+
+    def _take_back(self, workers: Workers, returned: Returned) -> None:
+        block, done = returned.block, returned.done
+        rig = self._flying.pop(block)
+        if done is None:
+            self._lose(workers, block, rig, str(returned.error), returned.error)
+        elif done.said:
+            self._lose(workers, block, done.rig, done.said)
+        elif done.whole and self._commit(done):
+            self._losses[done.rig] = 0
+            self.listener.committed(done)
+        else:  # asked to end: by us, or since another has it
+            self._waiting.insert(0, block)
+
+    def _commit(self, done: Done) -> bool:
+        """Whether a whole block became a part of the campaign; not so where its owner is not the newest."""
+        try:
+            self.campaign.commit_block(done.block, done.rig, done.token)
+        except blocks.StaleOwner:
+            return False
+        return True
+
+    def _lose(
+        self, workers: Workers, block: int, rig: str, why: str, error: NetjouleError | None = None
+    ) -> None:
+        """A block did not come to its end on a rig: another has it next."""
+        if isinstance(error, SchedulerLost):
+            raise error
+        if block in self._owners:
+            self.campaign.lose_block(block, *self._owners[block])
+        self.listener.lost(block, rig, why)
+        self._waiting.insert(0, block)
+        self._lost_on.setdefault(block, []).append(rig)
+        self._losses[rig] += 1
+        go_on = f"'netjoule resume {self.campaign.path}' goes on"
+        if len(self._lost_on[block]) >= _MOST_LOSSES:
+            rigs = " and ".join(dict.fromkeys(self._lost_on[block]))
+            raise RunFailed(f"block {block} was lost on {rigs}: {why}", next_step=go_on)
+        if self._losses[rig] >= _MOST_LOSSES or (error is not None and error.code == "rig_busy"):
+            workers.retire(rig)
+
+
+def unfinished_blocks(campaign: Campaign) -> list[int]:
+    """Blocks with runs that are still to come, in order."""
+    return sorted({row.block for row in campaign.rows() if row.status not in run_table.FINAL})

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers of Dask: killed, stopped, left alone by their scheduler. Every block is there exactly once."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from ipaddress import ip_address
+from pathlib import Path
+
+import dask
+import pytest
+from test_campaign_run import require_whole
+
+from netjoule.core.errors import HostLacks, UsageError
+from netjoule.rigs import cluster
+
+FLY = Path(__file__).parent / "fly.py"
+TTL_S = 3.0
+RUN_S = 0.15
+
+
+@pytest.fixture(autouse=True)
+def _own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETJOULE_LOCKS", str(tmp_path))
+    monkeypatch.setenv("FAKE_RUN_S", str(RUN_S))
+
+
+@contextmanager
+def flying(folder: Path, blocks: int = 4) -> Iterator[subprocess.Popen[str]]:
+    """A campaign under way on two rigs, whose workers are there."""
+    words = [sys.executable, str(FLY), str(folder), str(blocks), "2", str(TTL_S)]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def finish(process: subprocess.Popen[str]) -> None:
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+
+
+def holder(lock: Path) -> int | None:
+    """The process that has a rig; None when it is free."""
+    try:
+        with lock.open("rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return None
+    except BlockingIOError:
+        with suppress(ValueError):
+            return int(json.loads(lock.read_text())["pid"])
+    except FileNotFoundError:
+        pass
+    return None
+
+
+def some_holder(folder: Path, chance: random.Random) -> tuple[Path, int]:
+    """A rig that is in use, and the worker that has it."""
+    locks = [folder / f"netjoule-emulated-rig{number}.lock" for number in (1, 2)]
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        lock = chance.choice(locks)
+        if (pid := holder(lock)) is not None:
+            return lock, pid
+        time.sleep(0.02)
+    raise AssertionError("no worker has a rig")
+
+
+def left_over(folder: Path) -> list[str]:
+    """Processes that have something to do with a campaign."""
+    found = []
+    for proc in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (proc / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if str(folder) in words:
+                found.append(words)
+    return found
+
+
+def require_nothing_left(folder: Path) -> None:
+    deadline = time.monotonic() + 10
+    while (found := left_over(folder)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert found == []
+
+
+few_or_many = pytest.mark.parametrize(
+    "trials", [pytest.param(3, id="few"), pytest.param(50, id="many", marks=pytest.mark.slow)]
+)
+
+
+@few_or_many
+def test_killed_workers_lose_no_block_and_leave_no_lock(tmp_path: Path, trials: int) -> None:
+    chance = random.Random(trials)
+    for trial in range(trials):
+        folder = tmp_path / f"c{trial}"
+        with flying(folder, blocks=3) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("http://127.0.0.1:")
+            time.sleep(chance.uniform(0, 3 * RUN_S))
+            lock, pid = some_holder(tmp_path, chance)
+            os.kill(pid, signal.SIGKILL)
+            killed = time.monotonic()
+            while holder(lock) == pid:
+                assert time.monotonic() - killed < 1.0
+                time.sleep(0.01)
+            finish(process)
+        require_whole(folder)
+        require_nothing_left(folder)
+
+
+@pytest.mark.parametrize(
+    "trials", [pytest.param(1, id="few"), pytest.param(20, id="many", marks=pytest.mark.slow)]
+)
+def test_workers_stopped_for_too_long_lose_no_block(tmp_path: Path, trials: int) -> None:
+    chance = random.Random(trials)
+    for trial in range(trials):
+        folder = tmp_path / f"c{trial}"
+        with flying(folder, blocks=3) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            _, pid = some_holder(tmp_path, chance)
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(TTL_S + chance.uniform(0, 2))
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+            finish(process)
+        require_whole(folder)
+        require_nothing_left(folder)
+
+
+@pytest.mark.parametrize(
+    "trials", [pytest.param(1, id="few"), pytest.param(5, id="many", marks=pytest.mark.slow)]
+)
+def test_a_campaign_goes_on_after_its_scheduler_died(tmp_path: Path, trials: int) -> None:
+    chance = random.Random(trials)
+    for trial in range(trials):
+        folder = tmp_path / f"c{trial}"
+        with flying(folder) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            some_holder(tmp_path, chance)
+            time.sleep(chance.uniform(0, 6 * RUN_S))
+            process.kill()
+            process.wait()
+            require_nothing_left(folder)
+        with flying(folder) as process:
+            finish(process)
+        require_whole(folder)
+        require_nothing_left(folder)
+
+
+def test_ctrl_c_ends_it_cleanly_and_it_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    with flying(folder) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        some_holder(tmp_path, random.Random(1))
+        os.killpg(process.pid, signal.SIGINT)
+        finish(process)
+    require_nothing_left(folder)
+    assert json.loads((folder / "campaign.json").read_text())["sessions"][-1]["end"] == "stopped"
+    with flying(folder) as process:
+        finish(process)
+    require_whole(folder)
+
+
+def tree(pid: int) -> Iterator[int]:
+    """A process and those that it has started."""
+    yield pid
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        with suppress(OSError):
+            for child in (task / "children").read_text().split():
+                yield from tree(int(child))
+
+
+def listening(pids: set[int]) -> set[str]:
+    """Addresses at which processes listen."""
+    inodes = set()
+    for pid in pids:
+        for descriptor in Path(f"/proc/{pid}/fd").glob("*"):
+            with suppress(OSError):
+                inodes.add(str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]"))
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            cells = line.split()
+            if cells[3] == "0A" and cells[9] in inodes:
+                digits = bytes.fromhex(cells[1].partition(":")[0])
+                words = struct.pack(f">{len(digits) // 4}I", *struct.unpack(f"<{len(digits) // 4}I", digits))
+                found.add(socket.inet_ntop(socket.AF_INET if table == "tcp" else socket.AF_INET6, words))
+    return found
+
+
+def test_everything_listens_on_loopback_and_metrics_are_there(tmp_path: Path) -> None:
+    with flying(tmp_path / "c") as process:
+        assert process.stdout is not None
+        dashboard = process.stdout.readline().strip()
+        some_holder(tmp_path, random.Random(1))
+        found = listening(set(tree(process.pid)))
+        assert found
+        assert all(ip_address(one).is_loopback for one in found)
+        with urllib.request.urlopen(dashboard.replace("/status", "/metrics"), timeout=10) as page:
+            assert b"dask_scheduler_workers" in page.read()
+        with urllib.request.urlopen(dashboard, timeout=10) as page:
+            assert page.status == 200
+        finish(process)
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:8786", "127.0.0.1:8786", "localhost:8786", "tcp://[::1]:1"]
+)
+def test_a_scheduler_on_loopback_needs_no_tls(address: str) -> None:
+    assert cluster.security_of(address) is None
+
+
+@pytest.mark.parametrize("address", ["tcp://192.0.2.1:8786", "rack:8786", "0.0.0.0:1"])
+def test_any_other_scheduler_needs_tls(address: str) -> None:
+    with pytest.raises(UsageError, match="needs TLS"):
+        cluster.security_of(address)
+
+
+def test_files_for_tls_are_named_where_they_are_missing(tmp_path: Path) -> None:
+    address = "tls://192.0.2.1:8786"
+    settings = {}
+    for name in cluster.TLS_FILES:
+        with dask.config.set(settings), pytest.raises(UsageError, match=f"tls.{name} is empty"):
+            cluster.security_of(address)
+        file = tmp_path / name
+        settings[f"distributed.comm.tls.{name}"] = str(file)
+        with dask.config.set(settings), pytest.raises(HostLacks, match="no file"):
+            cluster.security_of(address)
+        file.write_text("")
+    with dask.config.set(settings):
+        assert cluster.security_of(address).require_encryption
+
+
+def test_without_dask_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(HostLacks, match=r"requirements-rigs\.txt") as error:
+        cluster.require()
+    assert error.value.exit_code == 3
