@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# A campaign on rigs holds each block in a folder of its own (blocks/<block>/), with runs and logs of its own.
+# A campaign on rigs holds each block in a folder of its own (blocks/<block>/), with runs and logs of its own. A
+# simulated block has no folder for each run: documents of one kind stand in one file, a line each.
+
+simulated_files <- c("run.json" = "runs.ndjson", "result.json" = "results.ndjson")
 
 #' Folder that holds the runs and the logs of a block
 #'
@@ -20,7 +23,8 @@ block_home <- function(campaign_dir, block) {
 #'   lags that sync pulses showed there.
 #' @noRd
 by_block <- function(campaign) {
-  if (!dir.exists(file.path(campaign$dir, "blocks"))) {
+  # Simulated blocks have no logs.
+  if (!dir.exists(file.path(campaign$dir, "blocks")) || is_simulated(campaign)) {
     return(list(campaign))
   }
   lapply(sort(unique(campaign$runs$block)), function(number) {
@@ -33,4 +37,47 @@ by_block <- function(campaign) {
     if (!is.null(campaign$cache)) one$cache <- paste0(campaign$cache, "-block-", number)
     one
   })
+}
+
+is_simulated <- function(campaign) identical(pick_text(campaign$meta, "topology", "kind"), "simulated")
+
+is_simulated_block <- function(home) file.exists(file.path(home, "runs.ndjson"))
+
+# Lines of the block that was read last: runs are read block by block, and of a long sweep no more than one fits.
+block_memory <- new.env(parent = emptyenv())
+
+#' Document of a run, as jsonlite::fromJSON() takes it
+#'
+#' @param home folder of the run's block, or the campaign's.
+#' @param name of the document in a run's folder: run.json, result.json, or the load's.
+#' @return path of its file, or the text of its line; NULL when there is none.
+#' @noRd
+run_document <- function(home, run_id, name) {
+  if (!is_simulated_block(home)) {
+    path <- file.path(home, "runs", run_id, name)
+    return(if (file.exists(path)) path)
+  }
+  lines <- lines_of_block(home, fcoalesce(unname(simulated_files[name]), sub("[.]json$", ".ndjson", name)))
+  line <- lines[run_id]
+  if (is.na(line)) NULL else unname(line)
+}
+
+# Lines of a file of a block, named by run; of a load's documents those of the first part.
+lines_of_block <- function(home, file) {
+  if (!identical(block_memory$home, home)) {
+    rm(list = ls(block_memory), envir = block_memory)
+    block_memory$home <- home
+  }
+  if (is.null(block_memory[[file]])) {
+    path <- file.path(home, file)
+    text <- if (file.exists(path)) readLines(path, warn = FALSE, encoding = "UTF-8") else character()
+    id <- sub('^.*?"run_id":"([^"]*)".*$', "\\1", text, perl = TRUE)
+    if (!file %in% simulated_files) {
+      first <- grepl('^\\{"run_id":"[^"]*","part":1,', text)
+      text <- sub('^\\{"run_id":"[^"]*","part":1,"document":(.*)\\}$', "\\1", text[first], perl = TRUE)
+      id <- id[first]
+    }
+    block_memory[[file]] <- stats::setNames(text, id)
+  }
+  block_memory[[file]]
 }

@@ -28,6 +28,7 @@ ea_order <- function(campaign) {
   rows <- without_control(rows, campaign)[!hollow & !below_resolution & !is.na(ea) & !is.na(t_s)]
   rows[, `:=`(cell_ea_j_per_mbit = mean(ea), mini_blocks = length(unique(mini_block))), by = c(cell_keys(campaign))]
   rows <- rows[cell_ea_j_per_mbit > 0 & mini_blocks > 1L]
+  if (is_simulated(campaign)) rows <- rows[0]
   setorderv(rows, c("meter_id", "t_s"))
   rows[, `:=`(
     ea_j_per_mbit = ea, deviation_percent = percent_of(ea, cell_ea_j_per_mbit),
@@ -64,7 +65,8 @@ ea_drift <- function(listed, campaign) {
 
 # What a function tells of each meter and quantity, in the campaign's order of meters.
 drift_table <- function(listed, campaign, told_of, name) {
-  series <- drift_series(listed, campaign)
+  # Simulated runs have no order in time.
+  series <- if (is_simulated(campaign)) data.table() else drift_series(listed, campaign)
   if (nrow(series) == 0L) {
     return(table_of(name))
   }

@@ -65,12 +65,12 @@ arrived_columns <- function(effective) {
 #' @return list doc (NULL when there is none to be used), problems (list of code, detail).
 #' @noRd
 read_run_json <- function(campaign_dir, run_id, name, defects = function(doc) list(), lift = identity) {
-  path <- file.path(campaign_dir, "runs", run_id, name)
+  document <- run_document(campaign_dir, run_id, name)
   refused <- function(code, ...) list(doc = NULL, problems = list(list(code = code, detail = paste0(name, " ", ...))))
-  if (!file.exists(path)) {
+  if (is.null(document)) {
     return(refused("half_written_run", "is missing"))
   }
-  doc <- tryCatch(jsonlite::fromJSON(path, simplifyVector = FALSE), error = function(e) NULL)
+  doc <- tryCatch(jsonlite::fromJSON(document, simplifyVector = FALSE), error = function(e) NULL)
   # An array or a bare value is JSON too, but no document.
   if (!is.list(doc) || is.null(names(doc))) {
     return(refused("half_written_run", "is not a whole JSON document"))

@@ -24,7 +24,8 @@ least_random_rigs <- 5L
 #' @export
 rig_effects <- function(campaign) {
   rows <- without_control(usable_results(campaign$results), campaign)[!hollow & !below_resolution & !is.na(ea) & ea > 0]
-  if (uniqueN(rows$rig) < 2L) {
+  # A core of a simulation measures nothing.
+  if (uniqueN(rows$rig) < 2L || is_simulated(campaign)) {
     return(table_of("rig_effects"))
   }
   rows[, value := log(ea) - mean(log(ea)), by = c(cell_keys(campaign))]

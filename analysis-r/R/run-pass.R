@@ -71,8 +71,13 @@ joined_passes <- function(fresh, known, ids, again) {
 #' @return data.table run_id, stamp, newest (s since 1970: the last change of any of its files).
 #' @noRd
 run_keys <- function(campaign_dir, finished) {
-  run_dirs <- file.path(block_home(campaign_dir, finished$block), "runs", finished$run_id)
+  homes <- block_home(campaign_dir, finished$block)
+  run_dirs <- file.path(homes, "runs", finished$run_id)
   files <- list("run.json", paste0(finished$load, ".json"), "result.json", "intervals.csv")
+  if (any(is_simulated_block(unique(homes)))) {
+    run_dirs <- homes
+    files <- list("runs.ndjson", paste0(finished$load, ".ndjson"), "results.ndjson", "intervals.csv")
+  }
   stamps <- c(
     lapply(files, function(name) file_stamps(file.path(run_dirs, name))),
     list(further_stamps(file.path(run_dirs, paste0(finished$load, "s"))))

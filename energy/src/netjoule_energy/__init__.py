@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from netjoule_energy.campaign.coverage import Uncovered, uncovered
     from netjoule_energy.campaign.files import Campaign, CampaignError, read_campaign
     from netjoule_energy.campaign.lags import align_campaign
+    from netjoule_energy.campaign.simulated import simulated_result
     from netjoule_energy.power.alignment import BARKER_13, Alignment, Pulse, bit_length_s, find_lag
     from netjoule_energy.run.parts import jain_index
     from netjoule_energy.run.result import GREATEST_FLOOR_RATIO
@@ -28,6 +29,7 @@ _HOMES = {
     "campaign.coverage": ("Uncovered", "uncovered"),
     "campaign.files": ("Campaign", "CampaignError", "read_campaign"),
     "campaign.lags": ("align_campaign",),
+    "campaign.simulated": ("simulated_result",),
     "power.alignment": ("BARKER_13", "Alignment", "Pulse", "bit_length_s", "find_lag"),
     "run.parts": ("jain_index",),
     "run.result": ("GREATEST_FLOOR_RATIO",),

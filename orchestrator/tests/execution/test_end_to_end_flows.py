@@ -9,7 +9,7 @@ import pytest
 from plans import plan
 from tiny_campaign import SEED, netjoule, written
 
-from netjoule.store.campaign import document_name
+from netjoule.store.blocks import document_name
 from netjoule_energy import jain_index
 
 pytestmark = pytest.mark.netns

@@ -26,7 +26,7 @@ from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.load import FlowLoad
 from netjoule.loads.flow.session import FlowSession, open_flows
 from netjoule.loads.flow.settings import FlowSettings
-from netjoule.store.campaign import document_name
+from netjoule.store.blocks import document_name
 from netjoule.topology.topology import Topology
 from netjoule.validation.check import check_campaign
 from netjoule.validation.run import check_run

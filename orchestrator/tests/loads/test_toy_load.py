@@ -7,11 +7,8 @@ What it takes: entries in loads.json and factors.json, the contract of its part 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -21,132 +18,17 @@ import pytest
 import yaml
 from plans import plan
 from tiny_campaign import table, until_released, written
-
-import netjoule_contracts
-
-TOY = Path(__file__).parent / "toy"
-SIMULATED = TOY / "simulated.py"
-ENTRY = {
-    "name": "wait",
-    "label": "Wait",
-    "description": "Waits, and does nothing else.",
-    "kinds": ["emulated", "simulated"],
-    "work": {"unit": "ms", "label": "time that was waited"},
-    "measures": [{"name": "late_ms", "label": "Late by", "unit": "ms", "better": "lower"}],
-    "factors": ["wait_ms"],
-    "required": ["wait_ms"],
-    "arm": "wait_ms",
-    "reference": None,
-    "control": None,
-    "objectives": ["energy"],
-    "compared_at": None,
-    "window": "until_done",
-    "document": None,
-    "figures": [
-        {
-            "kind": "arms",
-            "x": "wait_ms",
-            "y": "late_ms",
-            "panel": None,
-            "colour": "wait_ms",
-            "title": "Late",
-        }
-    ],
-}
-FACTOR = {
-    "name": "wait_ms",
-    "label": "Wait",
-    "description": "How long it waits.",
-    "owner": "load",
-    "unit": "ms",
-    "value": {"type": "integer", "minimum": 1, "maximum": 60000},
-}
-MORE = {**FACTOR, "name": "pause_ms", "label": "Pause", "description": "How long it pauses.", "default": 0}
-MORE["value"] = {"type": "integer", "minimum": 0, "maximum": 60000}
-ALTITUDE = {
-    "name": "altitude_m",
-    "label": "Altitude",
-    "description": "How high the testbed stands.",
-    "owner": "testbed",
-    "kinds": ["emulated"],
-    "while_up": False,
-    "unit": "m",
-    "value": {"type": "integer", "minimum": 0, "maximum": 9000},
-}
-RESULT = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "$id": "result_wait.schema.json",
-    "title": "Result, part of the load wait",
-    "description": "Measures of a run of the load wait.",
-    "x-part-of": "result",
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["late_ms"],
-    "properties": {"late_ms": {"description": "Late by.", "type": "number", "unit": "ms"}},
-}
-TIMING = {"idle_s": 1.0, "settle_s": 0.1, "warm_up_s": 0, "measure_s": 1.0, "tail_s": 1.0}
-WORKLOAD = {
-    "schema_version": 2,
-    "name": "toy",
-    "load": "wait",
-    "factors": {"wait_ms": [20, 50]},
-    "blocks": 2,
-    "timing": TIMING,
-    "limits": {"max_attempts": 10},
-    "seed": 5,
-}
-
-
-def add(contracts: Path, name: str, *entries: dict[str, Any]) -> None:
-    """Entries to loads.json or factors.json."""
-    path = contracts / f"{name}.json"
-    document = json.loads(path.read_text())
-    document[name] += entries
-    path.write_text(json.dumps(document))
+from toy_netjoule import ALTITUDE, FAKE_TIME, MORE, WORKLOAD, Program, add, with_toy, workload
 
 
 @pytest.fixture
 def contracts(tmp_path: Path) -> Path:
-    """The contracts with the load in them."""
-    folder = tmp_path / "contracts"
-    shutil.copytree(netjoule_contracts.root(), folder, ignore=shutil.ignore_patterns("python", "tests"))
-    add(folder, "loads", ENTRY)
-    add(folder, "factors", FACTOR)
-    (folder / "schemas" / "result_wait.schema.json").write_text(json.dumps(RESULT))
-    return folder
-
-
-class Program:
-    """netjoule as it is, in a process that has the contracts and the class of the load."""
-
-    def __init__(self, contracts: Path) -> None:
-        path = os.pathsep.join([str(TOY), str(TOY.parents[1])])
-        self._env = os.environ | {"NETJOULE_CONTRACTS": str(contracts), "PYTHONPATH": path}
-
-    def start(self, *argv: str) -> subprocess.Popen[str]:
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen([sys.executable, *argv], env=self._env, text=True, **pipes)  # type: ignore[call-overload, no-any-return]
-
-    def done(self, *argv: str) -> str:
-        """What it printed; it must end well."""
-        process = self.start(*argv)
-        out, err = process.communicate(timeout=600)
-        assert process.returncode == 0, out + err
-        return out
-
-    def netjoule(self, *argv: str) -> str:
-        return self.done("-m", "netjoule", *argv)
+    return with_toy(tmp_path / "contracts")
 
 
 @pytest.fixture
 def program(contracts: Path) -> Program:
     return Program(contracts)
-
-
-def workload(folder: Path, **changes: Any) -> Path:
-    file = folder / "toy.yaml"
-    file.write_text(yaml.safe_dump(WORKLOAD | changes))
-    return file
 
 
 def run_documents(campaign: Path) -> list[dict[str, Any]]:
@@ -212,18 +94,6 @@ def test_the_load_goes_through_an_emulated_campaign_that_is_killed_half_way(
     assert (files.out / "report.html").exists()
 
 
-def test_the_load_runs_in_a_simulated_testbed_s_own_time(tmp_path: Path, program: Program) -> None:
-    out, file = tmp_path / "campaign", workload(tmp_path)
-    killed = program.start(str(SIMULATED), str(file), str(out), "3")
-    killed.communicate(timeout=120)
-    assert killed.returncode == -signal.SIGKILL
-    program.done(str(SIMULATED), str(file), str(out))
-    assert_all_of_it_is_there(out, program)
-    for run in run_documents(out):
-        assert run["measures"]["late_ms"] == pytest.approx(0, abs=0.01), "its clock is its own"
-    assert all(result["nodes"] == [] for result in results(out))
-
-
 def test_a_factor_is_added_by_two_entries_and_its_reader(tmp_path: Path, contracts: Path) -> None:
     file = workload(tmp_path, factors={"wait_ms": [20, 50], "pause_ms": [0, 3]})
     refused = Program(contracts).start("-m", "netjoule", "plan", str(file))
@@ -234,7 +104,7 @@ def test_a_factor_is_added_by_two_entries_and_its_reader(tmp_path: Path, contrac
     loads["loads"][-1]["factors"].append("pause_ms")
     (contracts / "loads.json").write_text(json.dumps(loads))
     program, out = Program(contracts), tmp_path / "campaign"
-    program.done(str(SIMULATED), str(file), str(out))
+    program.done(str(FAKE_TIME), str(file), str(out))
     assert "no defects" in program.netjoule("check", str(out))
     rows = table(out / "plan.csv")
     assert Counter(row["pause_ms"] for row in rows) == {"0": 4, "3": 4}
@@ -255,7 +125,7 @@ def test_what_no_running_testbed_can_change_has_sessions_of_its_own(tmp_path: Pa
     said = program.netjoule("plan", str(file))
     assert "altitude_m 0; 300" in said
     assert "sessions   4" in said
-    program.done(str(SIMULATED), str(file), str(out))
+    program.done(str(FAKE_TIME), str(file), str(out))
     assert "no defects" in program.netjoule("check", str(out))
     for run in run_documents(out):
         held = {"altitude_m": run["factors"]["altitude_m"]}

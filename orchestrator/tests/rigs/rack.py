@@ -48,8 +48,8 @@ class Heard:
     def committed(self, done: Done) -> None:
         self.blocks.append((done.block, done.rig))
 
-    def lost(self, block: int, rig: str, why: str) -> None:
-        self.losses.append((block, rig, why))
+    def lost(self, batch: tuple[int, ...], rig: str, why: str) -> None:
+        self.losses += [(block, rig, why) for block in batch]
 
 
 Execute = Callable[[Path, int, str, int, Callable[[Mapping[str, Any]], None]], Done]
@@ -78,9 +78,10 @@ class Threads:
     def rigs(self) -> list[str]:
         return list(self.names)
 
-    def submit(self, block: int, above: int, rig: str) -> None:
+    def submit(self, above: Mapping[int, int], rig: str) -> None:
+        [(block, known)] = above.items()
         self.given.append((block, rig))
-        threading.Thread(target=self._work, args=(block, above, rig), daemon=True).start()
+        threading.Thread(target=self._work, args=(block, known, rig), daemon=True).start()
 
     def retire(self, rig: str) -> None:
         self.names.remove(rig)
@@ -90,11 +91,11 @@ class Threads:
             self._inbox.put(Told(dict(event)))
 
         try:
-            returned = Returned(block, self._execute(self._campaign, block, rig, above, tell))
+            returned = Returned((block,), (self._execute(self._campaign, block, rig, above, tell),))
         except NetjouleError as error:
-            returned = Returned(block, None, error)
+            returned = Returned((block,), (), error)
         except Exception as error:
-            returned = Returned(block, None, RunFailed(repr(error)))
+            returned = Returned((block,), (), RunFailed(repr(error)))
         self._inbox.put(returned)
 
 

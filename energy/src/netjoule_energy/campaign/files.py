@@ -88,7 +88,12 @@ def _measured_lags(path: Path, entries: Any) -> dict[str, MeasuredLag]:
 
 def invalidating_codes() -> frozenset[str]:
     """Return the reason codes that make a run invalid, from the contracts."""
-    reasons = read_document(netjoule_contracts.root() / "reasons.json")["reasons"]
+    return _invalidating(netjoule_contracts.root() / "reasons.json")
+
+
+@lru_cache(maxsize=1)
+def _invalidating(path: Path) -> frozenset[str]:
+    reasons = read_document(path)["reasons"]
     return frozenset(reason["code"] for reason in reasons if reason["invalidates"])
 
 

@@ -114,7 +114,7 @@ class Runs:
                 replace(meter, states=read_states(self._campaign, meter.node, t_from_s, t_to_s))
                 for meter in meters
             )
-        source = run_input(lifted, _by_part(folder / "intervals.csv", rows), meters)
+        source = run_input(lifted, by_part(folder / "intervals.csv", rows), meters)
         idle = idle_clients(self._known.clients, source.parts)
         return _Read(run, documents, replace(source, idle_clients=idle))
 
@@ -168,7 +168,7 @@ def _cells(path: Path, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
         demand(path, header, columns)
 
 
-def _by_part(path: Path, rows: list[dict[str, Any]]) -> dict[str, Intervals]:
+def by_part(path: Path, rows: list[dict[str, Any]]) -> dict[str, Intervals]:
     """Return each part's intervals in time order, by its name; parts in the order of their names."""
     cells: dict[str, list[tuple[float, float, float]]] = {}
     for row in rows:

@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from netjoule_contracts.types.result import Node, Reason, Result, Work
 from netjoule_contracts.types.result import Window as ResultWindow
 from netjoule_energy.power.windows import MeasuredSpan, Window, span_is_short
+from netjoule_energy.run.model_terms import modelled_node
 from netjoule_energy.run.node_floor import ControlPower
 from netjoule_energy.run.node_power import MeterInput, NodePower, node_power
 from netjoule_energy.run.node_result import node_reasons, node_result, short_work, without_part
 from netjoule_energy.run.parts import fairness, shares
 from netjoule_energy.run.result import coded
 from netjoule_energy.run.run_input import RunInput
-from netjoule_energy.uncertainty.budget import u95_throughput
+from netjoule_energy.uncertainty.budget import Throughput, u95_throughput
 
 
 def assess_run(
@@ -37,22 +38,30 @@ def assess_run(
     reasons += _span_reasons(source, measure, span)
     of_control = _control_power(control, invalidating)
     rate = source.throughput(span)
-    u95_rate = None if rate is None else u95_throughput(rate, rng)
+    u95_rate = None if rate is None or source.is_simulated else u95_throughput(rate, rng)
     nodes = []
+    for terms in source.modelled:
+        own = source.throughput_of_node(span, terms.node, rate)
+        node = modelled_node(terms, span.window, source.window("tail"), own, source.run["radio_source"])
+        nodes.append(_with_own_part(source, node, own, rate))
     for meter in source.meters:
         power = _power(source, meter, span.window)
         own = source.throughput_of_node(span, meter.node, rate)
         node = node_result(source, meter, power, own, of_control=of_control, rng=rng)
-        if own is not rate:
-            node = replace(node, work_per_s=0.0 if own is None else own.work_per_s)
-        if meter.node in source.idle_clients:
-            node = without_part(node)
+        node = _with_own_part(source, node, own, rate)
         nodes.append(node)
         reasons += [*power.reasons, *node_reasons(node), *short_work(meter, power)]
     if any(node.floor.floor_w is not None for node in nodes) and not source.is_control:
         warnings = source.run["control"]["warnings"]
         reasons += [coded(str(r["code"]), str(r["detail"])) for r in warnings]
     return _result(source, span, u95_rate, reasons=reasons, nodes=nodes, invalidating=invalidating)
+
+
+def _with_own_part(source: RunInput, node: Node, own: Throughput | None, whole: Throughput | None) -> Node:
+    """A node that has not all of the work says which part it has."""
+    if own is not whole:
+        node = replace(node, work_per_s=0.0 if own is None else own.work_per_s)
+    return without_part(node) if node.node in source.idle_clients else node
 
 
 def _result(

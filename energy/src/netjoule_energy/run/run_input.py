@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from netjoule_energy.power.windows import Intervals, MeasuredSpan, Window, measured_span
+from netjoule_energy.run.model_terms import ModelTerms
 from netjoule_energy.run.node_power import MeterInput
 from netjoule_energy.run.parts import PartInput, joined, parts_of_node, u_of, work_within
 from netjoule_energy.uncertainty.budget import TIMEBASE_RATIO, Throughput
 
 UNTIL_DONE = "until_done"
 CONTROL = "control"
+SIMULATED = "simulated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class RunInput:
     """run.json, the intervals of its work (of several parts joined), its meters.
 
     parts: what the work is made of. idle_clients: hosts with the role client that have no part in this run.
+    modelled: power of nodes that a model tells without a meter, of a simulated run.
     """
 
     run: dict[str, Any]
@@ -29,6 +32,7 @@ class RunInput:
     meters: tuple[MeterInput, ...]
     parts: tuple[PartInput, ...] = ()
     idle_clients: frozenset[str] = frozenset()
+    modelled: tuple[ModelTerms, ...] = ()
 
     def window(self, name: str) -> Window | None:
         """Return a window of run.json, None when the run did not reach it."""
@@ -48,6 +52,11 @@ class RunInput:
     def is_control(self) -> bool:
         """Whether the run is the control run of its mini-block."""
         return bool(self.run["kind"] == CONTROL)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether a model told it: its clock has no error, and nothing was read at any moment."""
+        return bool(self.run["radio_source"] == SIMULATED)
 
     @property
     def counted(self) -> bool:

@@ -202,7 +202,7 @@ def run(
 
     now = SystemClock().utc_now()
     inputs = launch.load_inputs(workload, testbed, rigs)
-    on_rigs = rigs_console.runner(rigs_console.Asked(rigs, scheduler), inputs.workload)
+    on_rigs = rigs_console.runner(rigs_console.Asked(rigs, scheduler), inputs.workload, inputs.topology)
     place = out or launch.default_out(inputs.workload.name, now)
     output = Output(json_lines=json)
     code = launch.start(
@@ -224,6 +224,10 @@ def resume(
     scheduler: Scheduler = None,
     verify: Verify = True,
     trust_vars: TrustVars = False,
+    write_out: Annotated[
+        str | None,
+        typer.Option(metavar="RUN_ID", help="Simulate this run again, and write all of it to runs/RUN_ID."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Go on with a campaign that was stopped, on the rigs that it began with.
@@ -236,6 +240,9 @@ def resume(
     from netjoule.cli import rigs as rigs_console
 
     output = Output(json_lines=json)
+    if write_out is not None:
+        rigs_console.write_out(campaign, write_out, output)
+        return
     on_rigs = partial(rigs_console.runner_of, scheduler)
     code = launch.resume(campaign, output, rigs=on_rigs, verify=verify, trust_vars=trust_vars)
     _conclude(code, campaign, output)

@@ -35,6 +35,7 @@ from netjoule.store import folder_limits
 from netjoule.store.campaign import Campaign
 from netjoule.store.fingerprint import host_fingerprint
 from netjoule.testbeds.emulated import config
+from netjoule.testbeds.simulated import simulator
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
 from netjoule.workload import workload
@@ -45,6 +46,12 @@ DEFAULT_TOPOLOGY = "testbed-topology.yaml"
 Rigs = Callable[[Campaign, Output], Outcome]
 """Runs what is left of a campaign on its rigs."""
 _MOST_SAID = 20
+_PROGRAMS = {
+    topology.EMULATED: ("netjoule-link", "netjoule-meters", "netjoule-device"),
+    topology.SIMULATED: (simulator.PROGRAM,),
+}
+"""What a testbed of a kind starts on this machine."""
+_ON_THIS_MACHINE = tuple(_PROGRAMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +186,7 @@ def start(
     if inputs.topology.kind == topology.EMULATED and sandbox.inside() is None and rigs is None:
         argv = ["run", str(inputs.workload_file), "--testbed", str(inputs.topology_file)]
         return _inside([*argv, "--out", str(out), "--seed", str(seed)], output)
-    if inputs.topology.kind != topology.EMULATED:
+    if inputs.topology.kind not in _ON_THIS_MACHINE:
         _require_hosts(inputs, out, seed, now, output, verify=verify, trust_vars=trust_vars)
     with Campaign.create(
         out,
@@ -190,7 +197,7 @@ def start(
         host=host_fingerprint(),
         created=now,
     ) as campaign:
-        if inputs.topology.kind == topology.EMULATED:
+        if inputs.topology.kind in _ON_THIS_MACHINE:
             return _run(campaign, output, rigs)
         from netjoule.hosts.ssh import HostInUse
 
@@ -235,7 +242,7 @@ def resume(
             output.say(f"{path}: {f'all {runs} runs are' if runs > 1 else 'its run is'} finished")
             output.event({"event": "nothing_to_do", "campaign": str(path)})
             return 0
-        if campaign.topology.kind != topology.EMULATED:
+        if campaign.topology.kind not in _ON_THIS_MACHINE:
             _require_as_before(campaign, load, output, verify=verify, trust_vars=trust_vars)
         return _run(campaign, output, on_rigs)
 
@@ -336,7 +343,7 @@ def require_secrets(of: Topology) -> None:
     On a lab the radio network's passphrase is not needed: it belongs to provisioning.
     """
     flows = [of.document["meters"], of.traffic_secret]
-    needed = of.document if of.kind == topology.EMULATED else flows
+    needed = of.document if of.kind in _ON_THIS_MACHINE else flows
     for reference in secrets.references(needed):
         secrets.resolve(reference, where=f"topology {of.name}")
 
@@ -349,9 +356,8 @@ def require_programs(inputs: Inputs) -> None:
     """
     analysis.require_fresh_r()
     load_of(inputs.workload, inputs.topology).require_programs()
-    if inputs.topology.kind == topology.EMULATED:
-        for name in ("netjoule-link", "netjoule-meters", "netjoule-device"):
-            programs.find(name)
+    for name in _PROGRAMS.get(inputs.topology.kind, ()):
+        programs.find(name)
 
 
 def _inside(argv: list[str], output: Output) -> int:

@@ -19,7 +19,7 @@ from netjoule.design.resolution import Estimate, estimate
 from netjoule.diagnostics import sample_size
 from netjoule.loads import load_of
 from netjoule.topology.paths import parameters
-from netjoule.topology.topology import Topology
+from netjoule.topology.topology import SIMULATED, Topology
 from netjoule.workload.cell import value_name
 from netjoule.workload.workload import Workload, of_testbed
 
@@ -71,14 +71,17 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
         f" {counted(size.arms, _arm_word(of))}, {counted(size.blocks, 'block')}"
     )
     longer = " or more: it ends when its work does" if size.until_done else ""
-    yield f"time       {duration_text(size.duration_s)} ({size.run_s:.1f} s a run{longer})"
+    of_time = " of simulated time" if where.kind == SIMULATED else ""
+    yield f"time       {duration_text(size.duration_s)}{of_time} ({size.run_s:.1f} s a run{longer})"
     yield f"smallest p {_smallest_p_text(size, of)}"
     load = load_of(of, where)
     for about, line in load.summary().items():
         yield f"{about:<10} {line}"
     for name in filter(of_testbed, of.factors):
         yield f"{name:<10} {'; '.join(_setting(where, name, value) for value in of.factors[name])}"
-    if size.rigs:
+    if where.kind == SIMULATED:
+        yield f"rigs       {size.rigs} of this machine's cores"
+    elif size.rigs:
         yield f"rigs       {size.rigs}: {', '.join(where.rigs)}; each has a session for each of its blocks"
     elif size.sessions > 1:
         yield f"sessions   {size.sessions}, one in each block for what only a start sets"

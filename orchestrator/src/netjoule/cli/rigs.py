@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``netjoule run --rigs N``: a campaign's blocks side by side, and how that is shown."""
+"""``netjoule run --rigs N``: a campaign's blocks side by side, and how that is shown; simulated ones, too."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from netjoule.cli.progress import event_document, progress_sink
@@ -15,10 +17,12 @@ from netjoule.design import run_table
 from netjoule.design.run_table import PlanRow, last_attempts
 from netjoule.execution.progress import ProgressEvent, ProgressSink
 from netjoule.execution.runner import Outcome
-from netjoule.rigs import cluster
+from netjoule.rigs import cluster, simulated_batch
+from netjoule.rigs.alone import Alone
 from netjoule.rigs.block import Done
-from netjoule.rigs.campaign_run import BlocksRun
+from netjoule.rigs.campaign_run import Batch, BlocksRun, called
 from netjoule.store.campaign import Campaign
+from netjoule.topology.topology import SIMULATED, Topology
 from netjoule.workload.workload import Workload
 
 
@@ -35,8 +39,10 @@ class Asked:
     scheduler: str | None = None
 
 
-def runner(asked: Asked, of: Workload) -> Callable[[Campaign, Output], Outcome] | None:
+def runner(asked: Asked, of: Workload, on: Topology) -> Callable[[Campaign, Output], Outcome] | None:
     """What runs a campaign on the rigs that are asked for; None where it needs none.
+
+    A simulated campaign without `--rigs` has one, without Dask.
 
     Raises:
         UsageError: for what cannot run on several rigs, naming the option or the field.
@@ -47,6 +53,8 @@ def runner(asked: Asked, of: Workload) -> Callable[[Campaign, Output], Outcome] 
             raise UsageError(
                 "--scheduler is for campaigns on rigs", next_step="add --rigs N to 'netjoule run'"
             )
+        if on.kind == SIMULATED:
+            return _simulated_alone
         return None
     if of.looks:
         raise UsageError(
@@ -63,7 +71,30 @@ def runner(asked: Asked, of: Workload) -> Callable[[Campaign, Output], Outcome] 
 def runner_of(scheduler: str | None, campaign: Campaign) -> Callable[[Campaign, Output], Outcome] | None:
     """As `runner`, for what is left of a campaign."""
     count = len(campaign.topology.rigs) if campaign.on_rigs else None
-    return runner(Asked(count, scheduler), campaign.workload)
+    if campaign.is_simulated and count == 1 and scheduler is None:
+        count = None
+    return runner(Asked(count, scheduler), campaign.workload, campaign.topology)
+
+
+def write_out(path: Path, run_id: str, output: Output) -> None:
+    """Write a run of a simulated campaign in full. Raises NetjouleError, see `simulated_batch.write_out`."""
+    with Campaign.open(path) as campaign:
+        folder = simulated_batch.write_out(campaign, run_id)
+    output.say(f"run {run_id}: {folder}")
+    output.event({"event": "written_out", "run_id": run_id, "path": str(folder)})
+
+
+def _simulated_alone(campaign: Campaign, output: Output) -> Outcome:
+    """Simulate what is left of a campaign in this process."""
+    with _shown(campaign, 1, output) as work:
+        return work.run(Alone(campaign.topology.rigs[0], campaign.path.resolve(), work.inbox.put))
+
+
+@contextmanager
+def _shown(campaign: Campaign, rigs: int, output: Output) -> Iterator[BlocksRun]:
+    """A session of the campaign whose events are shown."""
+    with progress_sink(output, len(last_attempts(campaign.rows()))) as sink:
+        yield BlocksRun(campaign, SystemClock(), _Shown(campaign, rigs, output, sink))
 
 
 def run(campaign: Campaign, asked: Asked, output: Output) -> Outcome:
@@ -78,14 +109,13 @@ def run(campaign: Campaign, asked: Asked, output: Output) -> Outcome:
         NetjouleError: see `cluster.workers` and `BlocksRun.run`.
     """
     names = campaign.topology.rigs
-    with progress_sink(output, len(last_attempts(campaign.rows()))) as sink:
-        work = BlocksRun(campaign, SystemClock(), _Shown(campaign, len(names), output, sink))
-        with cluster.workers(
-            names, campaign.path.resolve(), work.inbox.put, scheduler=asked.scheduler
-        ) as workers:
-            output.error(f"{', '.join(names)}: dashboard {workers.dashboard}, /metrics beside it")
-            output.event({"event": "rigs", "rigs": list(names), "dashboard": workers.dashboard})
-            return work.run(workers)
+    with (
+        _shown(campaign, len(names), output) as work,
+        cluster.workers(names, campaign.path.resolve(), work.inbox.put, scheduler=asked.scheduler) as workers,
+    ):
+        output.error(f"{', '.join(names)}: dashboard {workers.dashboard}, /metrics beside it")
+        output.event({"event": "rigs", "rigs": list(names), "dashboard": workers.dashboard})
+        return work.run(workers)
 
 
 @dataclass
@@ -93,23 +123,23 @@ class _Shown:
     """What workers say as events of the whole campaign.
 
     Attributes:
-        latest: done, total and remaining_s of each block under way, as its worker told last.
+        latest: done, total and remaining_s of the blocks that each worker has, as it told last.
     """
 
     campaign: Campaign
     rigs: int
     output: Output
     sink: ProgressSink
-    latest: dict[int, tuple[int, int, float]] = field(default_factory=dict)
+    latest: dict[Batch, tuple[int, int, float]] = field(default_factory=dict)
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """Pass on what a worker said, with numbers of the whole campaign in place of its block's."""
+        """Pass on what a worker said, with numbers of the whole campaign in place of its blocks'."""
         if event["event"] == "rig_busy":
             self.output.error(f"{event['rig']} waits: {event['by']} has it")
-        if not {"done", "total", "remaining_s", "block"} <= set(event):
+        if not {"done", "total", "remaining_s", "blocks"} <= set(event):
             return
-        block = int(event["block"])
-        self.latest[block] = (int(event["done"]), int(event["total"]), float(event["remaining_s"]))
+        batch = tuple(event["blocks"])
+        self.latest[batch] = (int(event["done"]), int(event["total"]), float(event["remaining_s"]))
         done, total = self._done()
         told = ProgressEvent(
             event["event"],
@@ -123,22 +153,23 @@ class _Shown:
             settled=done,
         )
         if self.output.json_lines:
-            self.output.event({**event_document(told), "block": block, "rig": event["rig"]})
+            self.output.event({**event_document(told), "block": batch[0], "rig": event["rig"]})
         elif event["event"] not in ("testbed_ready", "session_finished", "sync_pulse"):
             self.sink(told)
 
     def committed(self, done: Done) -> None:
         """A block is a part of the campaign."""
-        self.latest.pop(done.block, None)
+        self.latest = {batch: told for batch, told in self.latest.items() if done.block not in batch}
         self.output.event(
             {"event": "block_done", "block": done.block, "rig": done.rig, "owner_token": done.token}
         )
 
-    def lost(self, block: int, rig: str, why: str) -> None:
-        """A block was lost on a rig."""
-        self.latest.pop(block, None)
-        self.output.error(f"block {block} was lost on {rig}, and runs again: {why}")
-        self.output.event({"event": "block_lost", "block": block, "rig": rig, "detail": why})
+    def lost(self, batch: Batch, rig: str, why: str) -> None:
+        """Blocks were lost on a rig."""
+        self.latest.pop(batch, None)
+        self.output.error(f"{called(batch)} was lost on {rig}, and runs again: {why}")
+        for block in batch:
+            self.output.event({"event": "block_lost", "block": block, "rig": rig, "detail": why})
 
     def _wanted(self) -> list[PlanRow]:
         return last_attempts(self.campaign.rows())
@@ -153,14 +184,15 @@ class _Shown:
         under_way = [remaining_s for _, _, remaining_s in self.latest.values()]
         left = sum(total - done for done, total, _ in self.latest.values())
         run_s = sum(under_way) / left if left else 0.0
-        waiting = sum(
-            row.status not in run_table.FINAL and row.block not in self.latest for row in self._wanted()
-        )
+        theirs = {block for batch in self.latest for block in batch}
+        waiting = sum(row.status not in run_table.FINAL and row.block not in theirs for row in self._wanted())
         return max([(sum(under_way) + waiting * run_s) / self.rigs, *under_way])
 
     def _row(self, event: Mapping[str, Any]) -> PlanRow | None:
         """The run that an event is of; of a repeat, of which the campaign learns later, what it repeats."""
-        rows = self.campaign.rows_of(int(event["block"]))
+        if "run_id" not in event:
+            return None
+        rows = self.campaign.rows_of(event["blocks"][0])
         return next((row for row in rows if _is_of(row, event)), None)
 
 

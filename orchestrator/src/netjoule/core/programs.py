@@ -20,7 +20,7 @@ PYTHON = (sys.executable, "-P")
 HOST_PYTHON = ("python3", "-I")
 """The Python of a lab host, 3.9 or newer; what runs in it is one file."""
 
-_RUST = ("netjoule-traffic", "netjoule-link")
+_RUST = ("netjoule-traffic", "netjoule-link", "netjoule-simulate")
 _PYTHON = ("netjoule-meters", "netjoule-device", "ansible-playbook")
 _HOW = {
     **dict.fromkeys(_RUST, "build it with 'make setup' (or cargo build --release)"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import netjoule_contracts as contracts
 from netjoule.design import run_table, timeline
 from netjoule.design.instruments import pace_of
-from netjoule.topology.topology import Topology
+from netjoule.topology.topology import SIMULATED, Topology
 from netjoule.workload.workload import Workload, moves_idle_power
 
 # Start and end of a flow's processes beside its windows; measured on a 2-core host.
@@ -62,6 +62,10 @@ def forecast(workload: Workload, topology: Topology) -> Forecast:
     # Of what one rig has to do: all, or its share of the blocks.
     share = math.ceil(workload.blocks / rigs) / workload.blocks if rigs else 1.0
     between_s = (sessions - 1 if not rigs else sessions) * _RESTART_S
+    duration_s = share * (workload.runs * run_s + _own_idle_s(workload) + sessions * edges_s + between_s)
+    if topology.kind == SIMULATED:  # in its own time; how long a program takes for that nobody knows before
+        run_s = sum(getattr(workload.timing, name) for name in ("warm_up_s", "measure_s"))
+        sessions, duration_s = 1, workload.runs * run_s
     return Forecast(
         runs=workload.runs,
         mini_blocks=workload.mini_blocks,
@@ -70,7 +74,7 @@ def forecast(workload: Workload, topology: Topology) -> Forecast:
         sessions=sessions,
         rigs=rigs,
         run_s=run_s,
-        duration_s=share * (workload.runs * run_s + _own_idle_s(workload) + sessions * edges_s + between_s),
+        duration_s=duration_s,
         until_done=kind == timeline.UNTIL_DONE,
         least_p=least_p(workload.blocks),
     )

@@ -14,9 +14,20 @@ from netjoule.execution.active_run import Bench, OpenRun
 from netjoule.store.session import rfc3339
 from netjoule.testbeds.host_clocks import HostClocks
 from netjoule.workload.load import Event, LoadSession, Outcome
+from netjoule.workload.workload import Timing
 
 LOOK_S = 0.1
 """Between two looks at whether the radios are idle."""
+
+
+def windows_of(outcome: Outcome, timing: Timing, *, until_done: bool) -> Windows:
+    """The windows that a run's work decides; the tail begins when all parts have ended."""
+    starts_s = [part.t_start_s for part in outcome.parts]
+    end_s = max(part.t_end_s for part in outcome.parts)
+    if until_done:
+        return timeline.done_windows(timing, min(starts_s), end_s)
+    # All parts are on from the start of the last to begin.
+    return timeline.flow_windows(timing, max(starts_s), end_s)
 
 
 class Measurement:
@@ -59,7 +70,7 @@ class Measurement:
         run.document["started_utc"] = rfc3339(self._time.clock.utc_now())
         await session.go()
         outcome = await session.outcome(self._clocks)
-        windows = self._windows(outcome)
+        windows = windows_of(outcome, self._timing, until_done=self.until_done)
         self._write(run, outcome)
         run.reasons += outcome.judge(windows.measure.t_end_s)
         for name in ("warm_up", "measure", "tail"):
@@ -82,15 +93,6 @@ class Measurement:
         document["windows"]["tail"] = Span(planned.t_start_s, min(limit_s, self._time.now_s())).as_json()
         if tail_max_s:
             document["window"]["tail_max_s"] = tail_max_s
-
-    def _windows(self, outcome: Outcome) -> Windows:
-        """The tail begins when all parts have ended."""
-        starts_s = [part.t_start_s for part in outcome.parts]
-        end_s = max(part.t_end_s for part in outcome.parts)
-        if self.until_done:
-            return timeline.done_windows(self._timing, min(starts_s), end_s)
-        # All parts are on from the start of the last to begin.
-        return timeline.flow_windows(self._timing, max(starts_s), end_s)
 
     def _write(self, run: OpenRun, outcome: Outcome) -> None:
         run.document.update(outcome.run_fields)

@@ -124,6 +124,12 @@ def _begun(asked: Asked, told: Told, seed: Callable[[], int], utc: Callable[[], 
             where=str(asked.testbed),
             next_step="gate on a testbed with one rig",
         )
+    if on.kind == topology.SIMULATED:
+        raise UsageError(
+            "a simulation has no meter, so that there is nothing for a gate to measure",
+            where=str(asked.testbed),
+            next_step="gate on a testbed of kind emulated, guest or lab",
+        )
     on = on.on_rigs(None)
     document = loads.read(workload.find(asked.workload, programs.shipped("workloads"))).document
     settings.require_objective(document, asked.rule.objective)

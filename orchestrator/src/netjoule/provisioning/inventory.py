@@ -16,8 +16,12 @@ from netjoule.core.errors import UsageError
 from netjoule.hosts.ssh_settings import SshSettings
 from netjoule.testbeds.lab import binaries
 from netjoule.topology.hosts import ROLES, TopologyHost
-from netjoule.topology.topology import EMULATED, Topology
+from netjoule.topology.topology import EMULATED, SIMULATED, Topology
 
+_WITHOUT_HOSTS = {
+    EMULATED: "an emulated testbed is set up by each run",
+    SIMULATED: "a simulated testbed has no hosts",
+}
 _WIFI_DEFAULTS: dict[str, Any] = {"dfs": False, "forwarding": "routing", "rates": "automatic"}
 
 
@@ -25,11 +29,11 @@ def check_provisionable(topology: Topology) -> None:
     """Refuse a testbed without hosts to log in to.
 
     Raises:
-        UsageError: for kind emulated, or a host of kind guest without an address.
+        UsageError: for kind emulated or simulated, or a host of kind guest without an address.
     """
-    if topology.kind == EMULATED:
+    if topology.kind in _WITHOUT_HOSTS:
         raise UsageError(
-            "an emulated testbed is set up by each run; there is nothing to provision",
+            f"{_WITHOUT_HOSTS[topology.kind]}; there is nothing to provision",
             where=f"topology {topology.name}",
             next_step="name a topology of kind lab or guest, such as one of testbed/topologies",
         )

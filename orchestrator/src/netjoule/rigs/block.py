@@ -74,7 +74,7 @@ def execute_block(
         block: number.
         rig: this worker's.
         above: greatest owner_token that the campaign knows of the block.
-        tell: told that it began (block, rig, token), and each event of its runs.
+        tell: told that it began (tokens by block, rig), and each event of its runs.
         program: runs it, see `RESUME`.
         wait_s: for a rig in use.
 
@@ -89,12 +89,12 @@ def execute_block(
         folder = blocks.private_folder(campaign, block, token)
         if not (folder / "campaign.json").exists():
             _begin(of, block, rig, token, folder)
-        tell({"event": "block_begun", "block": block, "rig": rig, "owner_token": token})
+        tell({"event": "blocks_begun", "tokens": [(block, token)], "rig": rig})
 
         def must_stop() -> bool:
             return blocks.is_stale(campaign, block, token) or blocks.stop_asked(campaign)
 
-        said = _run(program, folder, lambda event: tell({**event, "block": block, "rig": rig}), must_stop)
+        said = _run(program, folder, lambda event: tell({**event, "blocks": [block], "rig": rig}), must_stop)
     return Done(block, rig, token, whole=not said and _is_whole(folder), said=said)
 
 

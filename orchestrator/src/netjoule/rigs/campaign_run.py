@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import math
 import queue
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FrameType
@@ -27,14 +28,20 @@ _MOST_LOSSES = 2
 """A block that was lost so often is the block's fault; a rig that lost so many in a row, the rig's."""
 
 
+Batch = tuple[int, ...]
+"""Blocks that a rig has at once: one, or of a simulated campaign many."""
+_MOST_RUNS = 500
+"""In a batch: so many are lost with its worker."""
+
+
 class Workers(Protocol):
     """See `cluster.Workers`."""
 
     def rigs(self) -> list[str]:
         """Names of the rigs whose workers are there."""
 
-    def submit(self, block: int, above: int, rig: str) -> None:
-        """Have a block run, on this rig if it can."""
+    def submit(self, above: Mapping[int, int], rig: str) -> None:
+        """Have blocks run, on this rig if it can; with the greatest owner_token that is known of each."""
 
     def retire(self, rig: str) -> None:
         """Give a rig no more blocks."""
@@ -44,13 +51,13 @@ class Listener(Protocol):
     """Who is told what happens, such as a progress bar."""
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """Something that a block's worker said, with block and rig."""
+        """Something that a worker said, with its blocks and rig."""
 
     def committed(self, done: Done) -> None:
         """A block is a part of the campaign."""
 
-    def lost(self, block: int, rig: str, why: str) -> None:
-        """A block was lost on a rig; another has it next."""
+    def lost(self, batch: Batch, rig: str, why: str) -> None:
+        """Blocks were lost on a rig; another has them next."""
 
 
 @dataclass
@@ -69,7 +76,7 @@ class BlocksRun:
     listener: Listener
     inbox: queue.SimpleQueue[Returned | Told | None] = field(default_factory=queue.SimpleQueue)
     _owners: dict[int, tuple[str, int]] = field(default_factory=dict)
-    _flying: dict[int, str] = field(default_factory=dict)
+    _flying: dict[Batch, str] = field(default_factory=dict)
     _waiting: list[int] = field(default_factory=list)
     _lost_on: dict[int, list[str]] = field(default_factory=dict)
     _losses: Counter[str] = field(default_factory=Counter)
@@ -147,73 +154,101 @@ class BlocksRun:
             self._require_rigs(there)
         free = [rig for rig in there if rig not in self._flying.values()]
         for rig in free:
-            if (block := self._next_for(rig, len(free))) is not None:
-                self._waiting.remove(block)
-                self._flying[block] = rig
-                workers.submit(block, self.campaign.owner_of(block)[0], rig)
+            if batch := self._next_for(rig, len(free), len(there)):
+                self._waiting = [block for block in self._waiting if block not in batch]
+                self._flying[batch] = rig
+                workers.submit({block: self.campaign.owner_of(block)[0] for block in batch}, rig)
 
     def _require_rigs(self, there: list[str]) -> None:
         if not there:
             step = f"when the cause of that is away, 'netjoule resume {self.campaign.path}'"
             raise RunFailed("no rig is left to go on with", next_step=step)
 
-    def _next_for(self, rig: str, free: int) -> int | None:
+    def _next_for(self, rig: str, free: int, rigs: int) -> Batch:
         """The block that this rig has begun, else the first that it did not lose, or no other can have."""
         fresh = [block for block in self._waiting if rig not in self._lost_on.get(block, ())]
         if not fresh and free == 1 and not self._flying:
             fresh = self._waiting
+        if self.campaign.is_simulated:
+            of_block = max(1, len(self.campaign.rows()) // self.campaign.workload.blocks)
+            return tuple(fresh[: batch_size(of_block, len(self._waiting), rigs)])
         mine = (block for block in fresh if begun_on(self.campaign.path, block) == rig)
-        return next(mine, fresh[0] if fresh else None)
+        return next(((block,) for block in mine), tuple(fresh[:1]))
 
     def _hear(self, event: Mapping[str, Any]) -> None:
-        block, rig = event.get("block"), str(event["rig"])
-        if event["event"] == "block_begun" and isinstance(block, int):
-            token = int(event["owner_token"])
-            if token > self._owners.get(block, ("", 0))[1]:
-                self._owners[block] = (rig, token)
-                self._flying[block] = rig  # Dask may have moved it
-                self.campaign.begin_block(block, rig, token)
+        if event["event"] == "blocks_begun":
+            rig, tokens = str(event["rig"]), dict(event["tokens"])
+            fresh = {b: token for b, token in tokens.items() if token > self._owners.get(b, ("", 0))[1]}
+            self._owners |= {block: (rig, token) for block, token in fresh.items()}
+            if fresh:
+                self._flying[tuple(tokens)] = rig  # Dask may have moved it
+                self.campaign.begin_blocks(fresh, rig)
         self.listener.event(event)
 
     def _take_back(self, workers: Workers, returned: Returned) -> None:
-        block, done = returned.block, returned.done
-        rig = self._flying.pop(block)
-        if done is None:
-            self._lose(workers, block, rig, str(returned.error), returned.error)
-        elif done.said:
-            self._lose(workers, block, done.rig, done.said)
-        elif done.whole and self._commit(done):
-            self._losses[done.rig] = 0
-            self.listener.committed(done)
-        else:  # asked to end: by us, or since another has it
-            self._waiting.insert(0, block)
+        rig = self._flying.pop(returned.blocks)
+        if returned.error is not None:
+            self._lose(workers, returned.blocks, rig, str(returned.error), returned.error)
+            return
+        done = {one.block: one for one in returned.done if one.whole}
+        committed = self._commit(list(done.values()))
+        for one in returned.done:
+            if one.said:
+                self._lose(workers, (one.block,), one.rig, one.said)
+        lost = {one.block for one in returned.done if one.said}
+        for block in committed:
+            self._losses[done[block].rig] = 0
+            self.listener.committed(done[block])
+        # Asked to end: by us, or since another has it.
+        self._waiting[:0] = [b for b in returned.blocks if b not in lost and b not in committed]
 
-    def _commit(self, done: Done) -> bool:
-        """Whether a whole block became a part of the campaign; not so where its owner is not the newest."""
-        try:
-            self.campaign.commit_block(done.block, done.rig, done.token)
-        except blocks.StaleOwner:
-            return False
-        return True
+    def _commit(self, done: Sequence[Done]) -> list[int]:
+        """Blocks that became a part of the campaign; not those whose owner is not the newest."""
+        if not done:
+            return []
+        return self.campaign.commit_blocks({one.block: one.token for one in done}, done[0].rig)
 
     def _lose(
-        self, workers: Workers, block: int, rig: str, why: str, error: NetjouleError | None = None
+        self, workers: Workers, batch: Batch, rig: str, why: str, error: NetjouleError | None = None
     ) -> None:
-        """A block did not come to its end on a rig: another has it next."""
+        """Blocks did not come to their end on a rig: another has them next."""
         if isinstance(error, SchedulerLost):
             raise error
-        if block in self._owners:
-            self.campaign.lose_block(block, *self._owners[block])
-        self.listener.lost(block, rig, why)
-        self._waiting.insert(0, block)
-        self._lost_on.setdefault(block, []).append(rig)
+        owned = {block: self._owners[block] for block in batch if block in self._owners}
+        for owner in {by for by, _ in owned.values()}:
+            self.campaign.lose_blocks({b: token for b, (by, token) in owned.items() if by == owner}, owner)
+        self.listener.lost(batch, rig, why)
+        self._waiting[:0] = batch
+        for block in batch:
+            self._lost_on.setdefault(block, []).append(rig)
         self._losses[rig] += 1
         go_on = f"'netjoule resume {self.campaign.path}' goes on"
-        if len(self._lost_on[block]) >= _MOST_LOSSES:
-            rigs = " and ".join(dict.fromkeys(self._lost_on[block]))
-            raise RunFailed(f"block {block} was lost on {rigs}: {why}", next_step=go_on)
+        again = next((block for block in batch if len(self._lost_on[block]) >= _MOST_LOSSES), None)
+        if again is not None:
+            rigs = " and ".join(dict.fromkeys(self._lost_on[again]))
+            raise RunFailed(f"{called(batch)} was lost on {rigs}: {why}", next_step=go_on)
         if self._losses[rig] >= _MOST_LOSSES or (error is not None and error.code == "rig_busy"):
             workers.retire(rig)
+
+
+def called(batch: Batch) -> str:
+    """Blocks in words."""
+    more = f" (and {len(batch) - 1} more)" if len(batch) > 1 else ""
+    return f"block {batch[0]}{more}"
+
+
+def batch_size(runs_of_block: int, waiting: int, rigs: int) -> int:
+    """How many simulated blocks a rig takes at once.
+
+    A part of what waits, so that all rigs end together (guided self-scheduling: Polychronopoulos and Kuck,
+    IEEE Trans. Computers C-36 (1987) 1425), and at most so many that little is lost with a worker.
+
+    Args:
+        runs_of_block: how many runs each has.
+        waiting: blocks that nobody has yet.
+        rigs: that share them.
+    """
+    return max(1, min(_MOST_RUNS // runs_of_block, math.ceil(waiting / (2 * rigs))))
 
 
 def unfinished_blocks(campaign: Campaign) -> list[int]:

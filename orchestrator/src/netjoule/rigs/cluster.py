@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from netjoule.core.errors import HostLacks, NetjouleError, RunFailed, UsageError, refused
 from netjoule.rigs.block import RESUME, Done, execute_block
+from netjoule.rigs.simulated_batch import execute_batch
+from netjoule.store.campaign import Campaign
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -42,16 +44,21 @@ _READY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The end of a block's task: what it came to, or what it failed of."""
+    """The end of a task: what its blocks came to, or what it failed of.
 
-    block: int
-    done: Done | None
+    Attributes:
+        blocks: all that it was given.
+        done: of those that it came to.
+    """
+
+    blocks: tuple[int, ...]
+    done: tuple[Done, ...]
     error: NetjouleError | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Something that a block's worker said."""
+    """Something that a worker said of its blocks."""
 
     event: dict[str, Any]
 
@@ -94,7 +101,7 @@ class Workers:
     ) -> None:
         self._client, self._campaign, self._put, self._program = client, campaign, put, program
         self._names, self._retired = set(names), set[str]()
-        self._futures: dict[int, Future[Done]] = {}
+        self._futures: dict[tuple[int, ...], Future[tuple[Done, ...]]] = {}
         self._count = 0
         client.subscribe_topic(_TOPIC, lambda event: put(Told(event[1])))
 
@@ -110,24 +117,28 @@ class Workers:
                 self._client.wait_for_workers(1, timeout=_READY_S)
         return sorted(self._addresses())
 
-    def submit(self, block: int, above: int, rig: str) -> None:
-        """Have a block run, on this rig if its worker is there when its turn comes; see `execute_block`."""
+    def submit(self, above: Mapping[int, int], rig: str) -> None:
+        """Have blocks run, on this rig if its worker is there when its turn comes; see `execute_block`."""
         self._count += 1
+        of = tuple(above)
         address = self._addresses().get(rig)
         future = self._client.submit(
             _task,
             str(self._campaign),
-            block,
-            above,
+            dict(above),
             self._program,
-            key=f"block-{block}-{self._count}",
+            key=f"block-{of[0]}-{self._count}",
             pure=False,
             resources={"rig": 1},
             workers=[address] if address else None,
             allow_other_workers=address is not None,
         )
-        self._futures[block] = future
-        future.add_done_callback(lambda future: self._put(_returned(block, future)))
+        self._futures[of] = future
+        future.add_done_callback(lambda future: self._end(of, future))
+
+    def _end(self, of: tuple[int, ...], future: Future[tuple[Done, ...]]) -> None:
+        self._put(_returned(of, future))
+        self._futures.pop(of, None)
 
     def retire(self, rig: str) -> None:
         """Give a rig no more blocks."""
@@ -276,7 +287,7 @@ def _plugin() -> Any:
     return type("NoInterrupts", (WorkerPlugin,), {"name": "netjoule", "setup": setup})()
 
 
-def _task(campaign: str, block: int, above: int, program: Sequence[str]) -> Done:
+def _task(campaign: str, above: Mapping[int, int], program: Sequence[str]) -> tuple[Done, ...]:
     """What Dask runs."""
     from distributed import get_worker
 
@@ -285,20 +296,25 @@ def _task(campaign: str, block: int, above: int, program: Sequence[str]) -> Done
     def tell(event: Mapping[str, Any]) -> None:
         worker.log_event(_TOPIC, dict(event))
 
-    return execute_block(Path(campaign), block, str(worker.name), above, tell, program=program)
+    folder, rig = Path(campaign), str(worker.name)
+    if Campaign.read_head(folder).is_simulated:
+        return execute_batch(folder, above, rig, tell)
+    return tuple(
+        execute_block(folder, block, rig, known, tell, program=program) for block, known in above.items()
+    )
 
 
-def _returned(block: int, future: Future[Done]) -> Returned:
+def _returned(of: tuple[int, ...], future: Future[tuple[Done, ...]]) -> Returned:
     """What a task came to."""
     from distributed.scheduler import KilledWorker
 
     if future.cancelled():
-        return Returned(block, None, SchedulerLost("the Dask scheduler is gone"))
+        return Returned(of, (), SchedulerLost("the Dask scheduler is gone"))
     error = future.exception()
     if error is None:
-        return Returned(block, future.result())
+        return Returned(of, future.result())
     if isinstance(error, KilledWorker):
-        error = RunFailed(f"two workers died of block {block}", code="worker_lost")
+        error = RunFailed(f"two workers died of block {of[0]}", code="worker_lost")
     elif not isinstance(error, NetjouleError):
         error = RunFailed(f"{type(error).__name__}: {error}")
-    return Returned(block, None, error)
+    return Returned(of, (), error)

@@ -29,6 +29,11 @@ def run_folder(campaign: Path, row: PlanRow) -> Path:
     return home(campaign, row.block) / "runs" / row.run_id
 
 
+def document_name(load: str, part: int = 1) -> str:
+    """File of a load's document of a part in its run's folder; the first is that of a run with one part."""
+    return f"{load}.json" if part == 1 else f"{load}s/{part}.json"
+
+
 def home(campaign: Path, block: int) -> Path:
     """Folder that holds runs and logs of a block: on rigs its own, else the campaign's."""
     return campaign / BLOCKS / str(block) if (campaign / BLOCKS).is_dir() else campaign

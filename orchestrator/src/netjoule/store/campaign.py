@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Container, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,10 +25,11 @@ from netjoule.core import files
 from netjoule.core.errors import InvalidData, RunFailed, UsageError, file_errors
 from netjoule.design import run_table
 from netjoule.design.run_table import MiniBlock, PlanRow
-from netjoule.store import blocks, folder_limits, planfile, recovery
+from netjoule.store import blocks, folder_limits, planfile, recovery, simulated_blocks
+from netjoule.store.blocks import document_name
 from netjoule.store.session import Session, begun, ended, rfc3339
 from netjoule.topology.rigs import FIRST
-from netjoule.topology.topology import Topology
+from netjoule.topology.topology import SIMULATED, Topology
 from netjoule.workload.load import Document
 from netjoule.workload.workload import Workload
 from netjoule_contracts.lift import runs as lift
@@ -61,6 +62,7 @@ class Campaign(AbstractContextManager["Campaign"]):
         self._lock = lock
         self._by_id = {row.run_id: row for row in self._rows}
         self._written = set(self._by_id)
+        self._owners: dict[int, tuple[int, str]] | None = None
         self.cut: dict[str, int] = {}
         """Bytes of unfinished last lines that opening cut, by file."""
         self.ends_s: dict[str, float | None] = {}
@@ -168,6 +170,11 @@ class Campaign(AbstractContextManager["Campaign"]):
         document, rows = _load(path)
         return cls(path, document, rows, None)
 
+    @classmethod
+    def read_head(cls, path: Path) -> Campaign:
+        """As `read_own`, without its runs: what campaign.json alone says."""
+        return cls(path, _document(path), (), None)
+
     def close(self) -> None:
         """Release the lock."""
         if self._lock is not None:
@@ -206,6 +213,11 @@ class Campaign(AbstractContextManager["Campaign"]):
     def on_rigs(self) -> bool:
         """Whether its blocks run on rigs, each in a folder of its own."""
         return "rigs" in self._document["topology"]
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether its blocks are simulated, and written as `simulated_blocks` has it."""
+        return bool(self._document["topology"]["kind"] == SIMULATED)
 
     def rows_of(self, block: int) -> tuple[PlanRow, ...]:
         """Rows of a block, in the order of execution."""
@@ -280,49 +292,71 @@ class Campaign(AbstractContextManager["Campaign"]):
 
     def owner_of(self, block: int) -> tuple[int, str]:
         """The greatest owner_token that status.csv knows of a block, and its rig; 0 and none without any."""
-        known = planfile.owners(self.path)
-        return max((known[row.run_id] for row in self.rows_of(block) if row.run_id in known), default=(0, ""))
+        if self._owners is None:
+            known = planfile.owners(self.path)
+            self._owners = {}
+            for row in self._rows:
+                self._owners[row.block] = max(
+                    self._owners.get(row.block, (0, "")), known.get(row.run_id, (0, ""))
+                )
+        return self._owners.get(block, (0, ""))
 
-    def begin_block(self, block: int, rig: str, token: int) -> None:
-        """Record that a rig has a block, on disk when this returns."""
-        running = [
-            replace(row, status="running") for row in self.rows_of(block) if row.status not in run_table.FINAL
-        ]
-        self._settle(running, rig, token)
+    def begin_blocks(self, tokens: Mapping[int, int], rig: str) -> None:
+        """Record that a rig has blocks, by their owner_tokens, on disk when this returns."""
+        self._settle([_with(row, "running", "") for row in self._unsettled(tokens)], rig, tokens)
 
-    def lose_block(self, block: int, rig: str, token: int) -> None:
-        """Record that a block's owner was lost: its runs are planned again."""
-        running = [row for row in self.rows_of(block) if row.status == "running"]
-        self._settle([_with(row, *planfile.LOST) for row in running], rig, token)
-        self._plan_again([row.run_id for row in running])
+    def lose_blocks(self, tokens: Mapping[int, int], rig: str) -> None:
+        """Record that the owner of blocks was lost: their runs are planned again."""
+        running = [row for row in self._unsettled(tokens) if row.status == "running"]
+        self._settle([_with(row, *planfile.LOST) for row in running], rig, tokens)
+        self._plan_again({row.run_id for row in running})
 
-    def commit_block(self, block: int, rig: str, token: int) -> None:
-        """Make a whole block that a worker has written a part of the campaign, on disk when this returns.
+    def commit_blocks(self, tokens: Mapping[int, int], rig: str) -> list[int]:
+        """Make whole blocks that a worker has written a part of the campaign, on disk when this returns.
 
-        Raises:
-            blocks.StaleOwner: when another owner has the block by now.
+        Returns:
+            those that are in; the others have another owner by now.
         """
         self._writable()
-        blocks.commit(self.path, block, token)
-        self._adopt(block, rig, token)
+        committed = []
+        for block, token in tokens.items():
+            with suppress(blocks.StaleOwner):
+                blocks.commit(self.path, block, token)
+                committed.append(block)
+        self._adopt({block: tokens[block] for block in committed}, rig)
+        return committed
 
-    def _adopt(self, block: int, rig: str, token: int) -> None:
-        """Take over what a block's own plan.csv and status.csv say, and what it knows of the meters."""
-        of_block = Campaign.read(blocks.home(self.path, block))
-        repeats = [row for row in of_block.rows() if row.run_id not in self._written]
+    def _unsettled(self, of: Container[int]) -> list[PlanRow]:
+        return [row for row in self._rows if row.block in of and row.status not in run_table.FINAL]
+
+    def _adopt(self, tokens: Mapping[int, int], rig: str) -> None:
+        """Take over what blocks' own files say of their runs, and what they know of the meters."""
+        rows = [row for block in tokens for row in self._rows_in(block)]
+        repeats = [row for row in rows if row.run_id not in self._written]
         if repeats:
             planfile.append_plan(self.path, repeats)
-        self._set_rows(run_table.in_order([*self._rows, *repeats]))
-        self._settle(of_block.rows(), rig, token)
+            self._set_rows(run_table.in_order([*self._rows, *repeats]))
+        self._settle(rows, rig, tokens)
+
+    def _rows_in(self, block: int) -> Sequence[PlanRow]:
+        """Runs of a block that is a part of the campaign, as its own files have them."""
+        home = blocks.home(self.path, block)
+        if self.is_simulated:
+            return run_table.superseded(simulated_blocks.rows_of(home))
+        of_block = Campaign.read(home)
         if not self._document["meters"]:
             known = of_block.document
             found = {name: known[name] for name in ("meters", "device_models") if name in known}
             self._update(**found, versions={**self._document["versions"], **known["versions"]})
+        return of_block.rows()
 
-    def _settle(self, rows: Sequence[PlanRow], rig: str, token: int) -> None:
+    def _settle(self, rows: Sequence[PlanRow], rig: str, tokens: Mapping[int, int]) -> None:
         """Record the state of runs that a rig has or had."""
         self._writable()
-        self._append_status(rows, rig, token)
+        self._append_status(rows, rig, tokens)
+        for block, token in tokens.items():
+            if token >= self.owner_of(block)[0] and self._owners is not None:
+                self._owners[block] = (token, rig)
         changed = {row.run_id: row for row in rows}
         self._set_rows([changed.get(row.run_id, row) for row in self._rows])
 
@@ -484,22 +518,23 @@ class Campaign(AbstractContextManager["Campaign"]):
                 again.append(row.run_id)
             else:
                 self.set_status(row.run_id, *finished)
-        self._plan_again(again)
+        self._plan_again(set(again))
         return tuple(again)
 
     def _recover_blocks(self) -> tuple[str, ...]:
         """As `recover`: a block that is in is taken over, what else was under way is planned again."""
         again: list[str] = []
-        committed = blocks.committed(self.path)
+        committed = set(blocks.committed(self.path))
         for block in sorted({row.block for row in self._rows if row.status not in run_table.FINAL}):
             token, rig = self.owner_of(block)
             if block in committed:
-                self._adopt(block, rig, token)
+                self._adopt({block: token}, rig)
                 continue
             running = [row for row in self.rows_of(block) if row.status == "running"]
-            self._settle([_with(row, *planfile.STOPPED) for row in running], rig, token)
+            if running:
+                self._settle([_with(row, *planfile.STOPPED) for row in running], rig, {block: token})
             again += [row.run_id for row in running]
-        self._plan_again(again)
+        self._plan_again(set(again))
         return tuple(again)
 
     def _plan_lost_again(self) -> None:
@@ -524,9 +559,13 @@ class Campaign(AbstractContextManager["Campaign"]):
 
     def _take_out_losers(self, finished: Sequence[PlanRow]) -> None:
         """Blocks with runs that have lost something go on as private ones: those are run again."""
-        for block in sorted({row.block for row in finished}):
+        lost_of = simulated_blocks.lost if self.is_simulated else recovery.lost
+        by_block: dict[int, list[PlanRow]] = {}
+        for row in finished:
+            by_block.setdefault(row.block, []).append(row)
+        for block, of_block in sorted(by_block.items()):
             home = blocks.home(self.path, block)
-            lost = recovery.lost(home, [row for row in finished if row.block == block])
+            lost = lost_of(home, of_block)
             if not lost:
                 continue
             self.lost |= lost
@@ -534,8 +573,8 @@ class Campaign(AbstractContextManager["Campaign"]):
             if home.is_dir():
                 blocks.take_out(self.path, block, token + 1)
             rows = self.rows_of(block)
-            self._settle([_with(row, *planfile.STOPPED) for row in rows], rig, token + 1)
-            self._plan_again([row.run_id for row in rows])
+            self._settle([_with(row, *planfile.STOPPED) for row in rows], rig, {block: token + 1})
+            self._plan_again({row.run_id for row in rows})
 
     def _plan_again(self, run_ids: Container[str]) -> None:
         """Runs that have to run again; their last row in status.csv says that they were stopped."""
@@ -550,10 +589,12 @@ class Campaign(AbstractContextManager["Campaign"]):
         """Folders that it begins with."""
         return (blocks.BLOCKS,) if self.on_rigs else ("meters", "radio", "runs")
 
-    def _append_status(self, rows: Sequence[PlanRow], rig: str = "", token: int | None = None) -> None:
+    def _append_status(
+        self, rows: Sequence[PlanRow], rig: str = "", tokens: Mapping[int, int] | None = None
+    ) -> None:
         session = len(self._document["sessions"])
         rig = rig or str(self._document["topology"].get("rig", FIRST))
-        planfile.append_status(self.path, rows, session, datetime.now(UTC), rig=rig, token=token)
+        planfile.append_status(self.path, rows, session, datetime.now(UTC), rig=rig, tokens=tokens)
 
     def _write_run_part(self, run_id: str, name: str, contract: str, document: Mapping[str, Any]) -> None:
         try:
@@ -586,6 +627,11 @@ class Campaign(AbstractContextManager["Campaign"]):
 
 def _load(path: Path) -> tuple[dict[str, Any], list[PlanRow]]:
     """campaign.json and plan.csv of a campaign, checked."""
+    return _document(path), planfile.read_plan(path)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """campaign.json of a campaign, checked."""
     folder_limits.require_campaign(path)
     document = files.read_json(path / "campaign.json")
     version = document.get("schema_version")
@@ -599,7 +645,7 @@ def _load(path: Path) -> tuple[dict[str, Any], list[PlanRow]]:
         contracts.validate("campaign", document)
     except contracts.ContractError as error:
         raise InvalidData(str(error), where=str(path / "campaign.json")) from error
-    return document, planfile.read_plan(path)
+    return document
 
 
 def _with(row: PlanRow, status: str, reason: str) -> PlanRow:
@@ -618,8 +664,3 @@ def _require_continuable(path: Path, document: Mapping[str, Any]) -> None:
             f"{path} was begun by netjoule {version}; this version reads it, and cannot continue it",
             next_step=f"finish it with netjoule {version}",
         )
-
-
-def document_name(load: str, part: int = 1) -> str:
-    """File of a load's document of a part in its run's folder; the first is that of a run with one part."""
-    return f"{load}.json" if part == 1 else f"{load}s/{part}.json"

@@ -27,6 +27,9 @@ TABLES = {
     "radio": "radio/*.csv",
     "intervals": "runs/*/intervals.csv",
     "events": "runs/*/events.csv",
+    "power": "runs/*/power.csv",
+    "block_intervals": "blocks/*/intervals.csv",
+    "block_events": "blocks/*/events.csv",
 }
 
 _OF_ALL = ("plan", "status")

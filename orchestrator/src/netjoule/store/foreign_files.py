@@ -15,7 +15,9 @@ FOREIGN = "none of a campaign's files: netjoule never reads it"
 _OWN = (
     *("campaign.json", "plan.csv", "status.csv", "clocks.csv", "datapackage.json", "provisioning.json"),
     *("meters/*.csv", "radio/*.csv", "devices/*.ndjson"),
-    *("runs/*/*.json", "runs/*/intervals.csv", "runs/*/events.csv"),
+    *("runs/*/*.json", "runs/*/intervals.csv", "runs/*/events.csv", "runs/*/power.csv"),
+    # Of a simulated block.
+    *("blocks/*/runs.ndjson", "blocks/*/results.ndjson", "blocks/*/intervals.csv", "blocks/*/events.csv"),
     *("runs/*/*.pcap", "runs/*/*.pcapng"),
     # Made by R.
     *("report.html", "tables/*.csv", "tables/.per-run-pass*"),
@@ -31,7 +33,7 @@ _OWN = (
 def _of_parts() -> Iterator[str]:
     """What loads keep of further parts of a run."""
     for load in contracts.loads():
-        yield from (f"runs/*/{load}s/*.json", f"runs/*/{load}s/.*.tmp")
+        yield from (f"runs/*/{load}s/*.json", f"runs/*/{load}s/.*.tmp", f"blocks/*/{load}.ndjson")
 
 
 def foreign_files(campaign: Path) -> Iterator[str]:

@@ -47,7 +47,7 @@ def append_status(
     now: datetime,
     *,
     rig: str = FIRST,
-    token: int | None = None,
+    tokens: Mapping[int, int] | None = None,
 ) -> None:
     """Append the state of runs to status.csv, on disk when this returns; planned ones have no row.
 
@@ -57,7 +57,7 @@ def append_status(
         session: 0 before the first.
         now: UTC.
         rig: that had them.
-        token: their owner's; by default each session is an owner of its own.
+        tokens: of the owners of their blocks; by default each session is an owner of its own.
     """
     t_utc = rfc3339(now)
     cells = [
@@ -67,7 +67,7 @@ def append_status(
             "attempt": row.attempt,
             "session": session,
             "rig": rig,
-            "owner_token": session if token is None else token,
+            "owner_token": session if tokens is None else tokens[row.block],
             "status": "valid" if row.status == "superseded" else row.status,
             "reason": row.reason,
         }
@@ -94,9 +94,17 @@ def read_plan(campaign: Path) -> list[PlanRow]:
     header, cells = _table(campaign / PLAN, "plan")
     if older_plan.is_older(header):
         return _older(campaign, cells)
+    return run_table.in_order(_with_status(_planned(header, cells), campaign / STATUS))
+
+
+def read_planned(campaign: Path) -> list[PlanRow]:
+    """The same of a campaign of this version, without their status: what plan.csv alone says."""
+    return run_table.in_order(_planned(*_table(campaign / PLAN, "plan")))
+
+
+def _planned(header: Sequence[str], cells: Iterable[Mapping[str, str]]) -> list[PlanRow]:
     factors = header[len(_FIXED) :]
-    rows = [_row(row, {name: row[name] for name in factors}) for row in cells]
-    return run_table.in_order(_with_status(rows, campaign / STATUS))
+    return [_row(row, {name: row[name] for name in factors}) for row in cells]
 
 
 def _table(path: Path, table: str) -> tuple[list[str], list[dict[str, str]]]:

@@ -18,6 +18,8 @@ from netjoule.topology.paths import check_paths
 
 EMULATED = "emulated"
 IMPORTED = "imported"
+SIMULATED = "simulated"
+"""Kinds of testbeds that need rules of their own."""
 # user:password@ in an address would carry a secret past the schema's named fields.
 _CREDENTIALS_IN_ADDRESS = re.compile(r"://[^/\s]*@")
 _BREAKING = frozenset({"Cc", "Zl", "Zp"})  # Unicode's categories of controls and of breaks
@@ -26,6 +28,7 @@ _HOST = re.compile(r"[a-z0-9]+:(?://)?(\[[^\[\]/]*\]|[^\[\]/:]*)")
 # RFC 1918 and RFC 4193; not the link, where 169.254.169.254 tells a cloud's secrets, nor this machine.
 _PRIVATE = [ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
 _ZONE = re.compile(r"[A-Za-z0-9._-]+(\](:\d+)?)?")
+_FOR_PACKETS = ("link", "elements", "presets", "wifi", "cpus", "traffic_secret", "radio_source", "room")
 _FOR_REAL_HOSTS = ("ssh", "service_manager", "wired", "routes")
 
 
@@ -35,6 +38,11 @@ def check(document: Document) -> None:
     Raises:
         UsageError: naming file, line and field of the first fault.
     """
+    if document.value["kind"] == SIMULATED:
+        _check_simulated(document)
+        return
+    if not document.value["meters"]:
+        raise document.refuse(("meters",), "there is no meter", "describe one, as testbed-topology.yaml does")
     _check_roles(document)
     _check_link(document)
     if document.value["kind"] == IMPORTED:
@@ -51,6 +59,20 @@ def check(document: Document) -> None:
     else:
         check_lab(document)
     _check_meters(document)
+
+
+def _check_simulated(document: Document) -> None:
+    """It has nodes with roles, and nothing that a simulation could not have."""
+    step, hosts = "leave it out", document.value["hosts"]
+    _check_characters(document, (), {k: v for k, v in document.value.items() if k != "description"})
+    _refuse_fields(document, (), _FOR_PACKETS, "a simulated testbed has no {}", step)
+    if document.value["meters"]:
+        what = "a simulated testbed has no meters: its power is the model's own"
+        raise document.refuse(("meters",), what, "write 'meters: []'")
+    for name, host in hosts.items():
+        _refuse_fields(
+            document, ("hosts", name), [*host.keys() - {"roles"}], "a simulated host has no {}", step
+        )
 
 
 def _check_characters(document: Document, place: tuple[str | int, ...], value: Any) -> None:

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from netjoule.core.yamlfile import Document
-from netjoule.topology.checks import EMULATED
+from netjoule.topology.checks import EMULATED, SIMULATED
 from netjoule.topology.hosts import reached_at
 from netjoule_radio import channels
 
@@ -85,7 +85,7 @@ def check_rigs(document: Document, rigs: Mapping[str, Document]) -> None:
 
 def _shared(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What two rigs have in common, with what to do about it."""
-    if one["kind"] != EMULATED:  # its hosts and its air are made anew for each rig
+    if one["kind"] not in (EMULATED, SIMULATED):  # its hosts and its air are made anew for each rig
         there = _hosts(one)
         for place, name in _hosts(other).items():
             if place in there:

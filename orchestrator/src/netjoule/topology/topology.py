@@ -15,13 +15,13 @@ from netjoule.core import yamlfile
 from netjoule.core.errors import UsageError
 from netjoule.core.yamlfile import Document
 from netjoule.topology import rigs
-from netjoule.topology.checks import EMULATED, IMPORTED, check
+from netjoule.topology.checks import EMULATED, IMPORTED, SIMULATED, check
 from netjoule.topology.hosts import TopologyHost, described
 
-__all__ = ["EMULATED", "IMPORTED", "Meter", "Topology", "load"]
+__all__ = ["EMULATED", "IMPORTED", "SIMULATED", "Meter", "Topology", "load"]
 
 GUEST = "guest"
-_RADIO_SOURCES = {EMULATED: "link-model", GUEST: "hwsim", "lab": "real"}
+_RADIO_SOURCES = {EMULATED: "link-model", GUEST: "hwsim", SIMULATED: "simulated", "lab": "real"}
 _DEFAULT_MTU = 1500
 
 
@@ -109,13 +109,13 @@ class Topology:
 
     @property
     def radio_source(self) -> str:
-        """Where radio figures come from: real, link-model or hwsim; wired where no host has a radio.
+        """Where radio figures come from: real, link-model, hwsim, simulated; wired where no host has a radio.
 
         Of imported results as their importer told it, else unknown.
         """
         if self.kind == IMPORTED:
             return str(self.document.get("radio_source", "unknown"))
-        return _RADIO_SOURCES[self.kind] if self.kind == EMULATED or self.wifi else "wired"
+        return _RADIO_SOURCES[self.kind] if self.kind in (EMULATED, SIMULATED) or self.wifi else "wired"
 
     @property
     def wifi(self) -> dict[str, Any]:
@@ -158,15 +158,17 @@ class Topology:
     def on_rigs(self, count: int | None) -> Topology:
         """The same with its first rigs only; None: what its first rig is, by itself.
 
-        An emulated testbed that describes none has as many as are asked for, all alike.
+        An emulated or simulated testbed that describes none has as many as are asked for, all alike; a
+        simulated one always has rigs, as its blocks are written as theirs are.
 
         Raises:
             UsageError: when it describes fewer.
         """
-        if count is None:
+        if count is None and self.kind != SIMULATED:
             return self.of_rig(self.rigs[0])
+        count = count or 1
         there: dict[str, Any] = self.document.get("rigs", {})
-        if not there and self.kind == EMULATED:
+        if not there and self.kind in (EMULATED, SIMULATED):
             there = {f"rig{number}": {} for number in range(1, count + 1)}
         there = there or {self.rig: {}}
         if count > len(there):

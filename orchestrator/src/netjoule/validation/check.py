@@ -8,12 +8,12 @@ without being inside the folder, and no value of a secret field is printed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import netjoule_contracts as contracts
 import netjoule_energy
@@ -23,27 +23,18 @@ from netjoule.core.reason import codes as reason_codes
 from netjoule.design import run_table
 from netjoule.design.run_table import PlanRow
 from netjoule.loads import load_of
-from netjoule.store import blocks, datapackage, folder_limits
+from netjoule.store import blocks, datapackage, folder_limits, simulated_blocks
 from netjoule.store.planfile import STATUS, is_older, read_plan
 from netjoule.topology.topology import Topology
-from netjoule.validation import tables
-from netjoule.validation.run import check_run
+from netjoule.validation import simulated_check, tables
+from netjoule.validation.run import MEASURE_ALONE, Asked, check_run
 from netjoule.validation.tables import Defect
-from netjoule.workload.load import Load
 from netjoule.workload.workload import Workload
 from netjoule_contracts import reading
 from netjoule_contracts.lift.workload import newest_campaign
 from netjoule_contracts.reading import Unreadable
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-
-class _Asked(NamedTuple):
-    """What a campaign's runs do."""
-
-    workload: Workload
-    load: Load
-    seed: int
 
 
 def check_campaign(path: Path) -> Iterator[Defect]:
@@ -70,7 +61,9 @@ def _opened(path: Path) -> Iterator[Defect]:
     rows = _rows(path)
     yield from _plan(path, campaign, rows)
     meter_ids = _names(_list(campaign, "meters"))
-    if (path / blocks.BLOCKS).is_dir():
+    if simulated_check.is_simulated(campaign):
+        yield from simulated_check.blocks_and_runs(path, campaign, rows, _asked(campaign))
+    elif (path / blocks.BLOCKS).is_dir():
         yield from _blocks(path, campaign, rows)
     else:
         yield from _runs(path, campaign, rows, meter_ids, _asked(campaign))
@@ -92,12 +85,20 @@ def unfinished(path: Path) -> str:
         if "imported" not in document:
             rows = list(run_table.with_repeats(rows, int(document["seed"]), load.max_attempts))
     wanted = run_table.last_attempts(rows)
-    there = sum(
-        r.status == "not_needed"
-        or (r.status in run_table.HAPPENED and (blocks.run_folder(path, r) / "run.json").exists())
-        for r in wanted
-    )
+    has_run = _presence(path)
+    there = sum(r.status == "not_needed" or (r.status in run_table.HAPPENED and has_run(r)) for r in wanted)
     return "" if there == len(wanted) else f"incomplete: {there} of {len(wanted)} runs"
+
+
+def _presence(path: Path) -> Callable[[PlanRow], bool]:
+    """What tells whether a run has left its document."""
+    if not any((path / blocks.BLOCKS).glob(f"*/{simulated_blocks.RUNS}")):
+        return lambda row: (blocks.run_folder(path, row) / "run.json").exists()
+    known = set[str]()
+    with suppress(NetjouleError):
+        for folder in (path / blocks.BLOCKS).iterdir():
+            known |= {run["run_id"] for run in simulated_blocks.documents(folder / simulated_blocks.RUNS)}
+    return lambda row: row.run_id in known
 
 
 def valid_runs(path: Path) -> int:
@@ -202,13 +203,13 @@ def _workload(campaign: dict[str, Any]) -> Workload | None:
         return None
 
 
-def _asked(campaign: dict[str, Any]) -> _Asked | None:
+def _asked(campaign: dict[str, Any]) -> Asked | None:
     """What its runs do; None where the documents' own defects say why not."""
     workload, seed = _workload(campaign), campaign.get("seed")
     with suppress(NetjouleError, KeyError, TypeError, ValueError, AttributeError):
         topology = Topology.from_document(campaign["topology"], where="campaign.json")
         if workload is not None and isinstance(seed, int):
-            return _Asked(workload, load_of(workload, topology), seed)
+            return Asked(workload, load_of(workload, topology), seed)
     return None
 
 
@@ -255,7 +256,7 @@ def _runs(
     campaign: dict[str, Any],
     rows: list[PlanRow] | None,
     meter_ids: frozenset[str],
-    asked: _Asked | None,
+    asked: Asked | None,
 ) -> Iterator[Defect]:
     """Each run's folder; `asked`: what runs do, where the documents tell it."""
     settled = campaign.get("status") == "complete"
@@ -264,7 +265,7 @@ def _runs(
         path,
         meter_ids=meter_ids,
         settled=settled,
-        imported="imported" in campaign,
+        needed=MEASURE_ALONE if "imported" in campaign else None,
         known=_as_computed_from(path),
     )
     runs = path / "runs"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,16 +22,19 @@ from netjoule.design.run_table import PlanRow
 from netjoule.design.timeline import UNTIL_DONE
 from netjoule.radio import reader_cost
 from netjoule.radio.reader_cost import ReaderCost
-from netjoule.store.campaign import document_name
+from netjoule.store.blocks import document_name
 from netjoule.validation import tables
 from netjoule.validation.tables import Defect
 from netjoule.workload.load import Condition, Kept, Load
+from netjoule.workload.workload import Workload
 from netjoule_contracts.lift import runs as lift
 from netjoule_contracts.lift.results import lifted_result
 from netjoule_contracts.types.result import Floor, Node, Result
 from netjoule_energy import agree, jain_index
 
 _SHARED_WITH_PLAN = ("block", "mini_block", "attempt", "order", "seed")
+MEASURE_ALONE = ("measure",)
+"""Windows of a run without meters: another program's, or a simulated one."""
 _WINDOW_ORDER = ("idle_before", "warm_up", "measure", "tail", "idle_after")
 _PLAN_STATUS = {"done": {"valid", "superseded"}, "invalid": {"invalid"}, "failed": {"invalid"}}
 # Times are stored with 6 decimals.
@@ -40,6 +43,14 @@ _TIME_TOLERANCE_S = 2e-6
 _SHARES_TOLERANCE = 1e-4
 
 Document = Mapping[str, Any]
+
+
+class Asked(NamedTuple):
+    """What a campaign's runs do."""
+
+    workload: Workload
+    load: Load
+    seed: int
 
 
 def check_run(
@@ -51,7 +62,7 @@ def check_run(
     settled: bool,
     asked: Condition | None = None,
     load: Load | None = None,
-    imported: bool = False,
+    needed: tuple[str, ...] | None = None,
     known: netjoule_energy.Campaign | None = None,
 ) -> Iterator[Defect]:
     """Every defect of runs/<run_id>/ of a finished run, and of the readings that it rests on.
@@ -64,7 +75,7 @@ def check_run(
         settled: every finished run must have its result; not so before an interrupted mini-block goes on.
         asked: of the run; None when the workload cannot be used.
         load: of the campaign, which knows more of its documents; None likewise.
-        imported: another program's run, which has a measure window and no others.
+        needed: windows that a finished run has; by default those of a run beside meters.
         known: the campaign as its numbers are computed from it; None when it is too broken for that.
     """
     folder = campaign / "runs" / run_id
@@ -74,7 +85,7 @@ def check_run(
     if run:
         if row is not None:
             yield from _fits_plan(file, run, row)
-        yield from _windows(file, run, ("measure",) if imported else _needed(run))
+        yield from _windows(file, run, _needed(run) if needed is None else needed)
         yield from _codes(file, _codes_of(run))
         yield from _in_force(file, run, asked)
         yield from _reader_cpu(file, run)

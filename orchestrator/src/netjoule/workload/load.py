@@ -126,6 +126,8 @@ class Outcome:
         documents: what is kept of it.
         intervals: rows of intervals.csv.
         events: of its parts.
+        power: of a simulated run, what the model says of each node: node, model, form, p_i_w (W) and steps, a
+            list of [t_start_s, t_end_s, power_w] in time order.
     """
 
     parts: Sequence[Part]
@@ -135,6 +137,7 @@ class Outcome:
     intervals: Sequence[Mapping[str, Any]] = ()
     events: Sequence[Event] = ()
     clock_limit_s: float = 0.0
+    power: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 
 It is all that a load has to be: one class, its entry in loads.json and its factors in factors.json (both are
 added by test_toy_load.py), and nothing of the program knows its name. On hosts it waits in a process of the
-client; on a simulated testbed, which has none, the testbed waits.
+client; on a simulated testbed, which has none, the program that simulates says what came of it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class WaitSession:
     holds = True
     versions: Mapping[str, str] = {}
 
-    def __init__(self, place: Place, wait_s: float, pause_s: float, repeat: int) -> None:
-        self._place, self._wait_s, self._repeat = place, wait_s, repeat
+    def __init__(self, place: Place, wait_s: float, pause_s: float, repeat: int, seed: int) -> None:
+        self._place, self._wait_s, self._repeat, self._seed = place, wait_s, repeat, seed
         self._length_s = (wait_s + pause_s) * repeat
         self._process: Process | None = None
         self._start_ns = 0
@@ -42,10 +42,11 @@ class WaitSession:
             self._process = await client.start(["sleep", f"{self._length_s:.6f}"], name="sleep")
 
     async def outcome(self, hosts: HostTime) -> Outcome:
-        host, start_ns, end_ns = "client", self._start_ns, 0
+        host, start_ns, end_ns, power = "client", self._start_ns, 0, ()
         if self._place.simulate is not None:
-            told = await self._place.simulate({"wait_s": self._length_s})
-            start_ns, end_ns = told["start_ns"], told["end_ns"]
+            asked = {"wait_s": self._length_s, "each_s": self._wait_s, "seed": self._seed}
+            told = await self._place.simulate(asked)
+            start_ns, end_ns, power = told["start_ns"], told["end_ns"], told.get("power", ())
         elif self._process is not None:
             if await self._process.wait():
                 raise RunFailed("sleep failed", code="command_failed")
@@ -61,6 +62,7 @@ class WaitSession:
                 "work": {**work, "parts": [{**part, "measures": {}}]},
                 "measures": {"late_ms": 1000 * (whole.t_end_s - whole.t_start_s) - quantity},
             },
+            power=power,
             intervals=[
                 {
                     "part": "1",
@@ -99,4 +101,4 @@ class WaitLoad(Load):
     async def open(self, condition: Condition, place: Place, duration_s: float) -> LoadSession:
         wait_s = float(condition.factors["wait_ms"]) / 1000
         pause_s = float(condition.factors.get("pause_ms", 0)) / 1000
-        return WaitSession(place, wait_s, pause_s, math.ceil(duration_s / wait_s))
+        return WaitSession(place, wait_s, pause_s, math.ceil(duration_s / wait_s), condition.seed)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import jsonschema
 
 _FINITE = sys.float_info.max
+OF_BLOCK = "block_"
 
 
 class ContractError(ValueError):
@@ -91,9 +92,21 @@ def schema(name: str) -> dict[str, Any]:
 
 @functools.cache
 def table(name: str) -> dict[str, Any]:
-    """Table Schema ``name`` (for example ``"plan"``), with the transports that there are."""
+    """Table Schema ``name`` (for example ``"plan"``), with the transports that there are.
+
+    ``block_NAME``: of a simulated block, which holds the rows of all its runs.
+    """
+    if name.startswith(OF_BLOCK):
+        return _of_block(name, table(name.removeprefix(OF_BLOCK)))
     made: dict[str, Any] = _expanded(_load(root() / "tables" / f"{name}.table.json"))
     return made
+
+
+def _of_block(name: str, of_run: dict[str, Any]) -> dict[str, Any]:
+    run_id = next(field for field in table("plan")["fields"] if field["name"] == "run_id")
+    rules = {rule: value for rule, value in run_id["constraints"].items() if rule != "unique"}
+    made = of_run | {"name": name, "fields": [run_id | {"constraints": rules}, *of_run["fields"]]}
+    return made | {"primaryKey": ["run_id", *of_run["primaryKey"]]} if "primaryKey" in of_run else made
 
 
 def _expanded(node: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.settings import FlowSettings
-from netjoule.store.campaign import document_name
+from netjoule.store.blocks import document_name
 from netjoule.workload.load import Condition, Kept
 from netjoule_contracts import flow_work
 

@@ -32,7 +32,7 @@ class Campaign(Document, frozen=True, kw_only=True):
     # Effective topology; secrets stay references.
     topology: Topology
     # Where the radio figures come from; unknown only of imported results.
-    radio_source: Literal["real", "link-model", "hwsim", "wired", "unknown"]
+    radio_source: Literal["real", "link-model", "hwsim", "wired", "simulated", "unknown"]
     # Versions by program or package; null when absent. commit: git describe of the checkout, only when it is
     # one.
     versions: dict[str, str | None]

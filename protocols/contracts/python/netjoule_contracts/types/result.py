@@ -116,7 +116,7 @@ class Node(Part, frozen=True, kw_only=True):
     # measured on a device, or modelled; unknown where no power was logged (imported results).
     power_source: Literal["measured", "modelled", "unknown"]
     # Where the radio figures come from; unknown only of imported results.
-    radio_source: Literal["real", "link-model", "hwsim", "wired", "unknown"]
+    radio_source: Literal["real", "link-model", "hwsim", "wired", "simulated", "unknown"]
     # Work per second that energy per work of this node refers to: of a host that is a client alone that of
     # its own parts, elsewhere of all. Absent where it is the run's.
     work_per_s: float | UnsetType | None = UNSET

@@ -39,7 +39,7 @@ class Run(Document, frozen=True, kw_only=True):
     # The first host of each role that the load needs, by its name in the topology.
     hosts: dict[str, str]
     # Where the radio figures come from; unknown only of imported results.
-    radio_source: Literal["real", "link-model", "hwsim", "wired", "unknown"]
+    radio_source: Literal["real", "link-model", "hwsim", "wired", "simulated", "unknown"]
     # What the testbed had in force, by its factors, as it told when it was set; absent of a workload that has
     # no factor of the testbed.
     in_force: dict[str, dict[str, Any]] | None = None

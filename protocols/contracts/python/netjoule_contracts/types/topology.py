@@ -18,9 +18,10 @@ class Topology(Document, frozen=True, kw_only=True):
     schema_version: Literal[1]
     # Name of the testbed.
     name: str
-    # emulated: namespaces of one machine; guest: a QEMU guest; lab: real hosts; imported: whatever another
-    # program's results came from, in campaign.json only.
-    kind: Literal["emulated", "guest", "lab", "imported"]
+    # emulated: namespaces of one machine; guest: a QEMU guest; lab: real hosts; simulated: a model in one
+    # process, in a time of its own, whose nodes are its hosts; imported: whatever another program's results
+    # came from, in campaign.json only.
+    kind: Literal["emulated", "guest", "lab", "simulated", "imported"]
     # Of kind imported only: where its radio figures come from, as told by who imported it.
     radio_source: Literal["real", "wired", "unknown"] | None = None
     # What this testbed is.
@@ -32,7 +33,7 @@ class Topology(Document, frozen=True, kw_only=True):
     # Rigs by name: groups of hosts, radios and meters that measure alone. Each is what it changes of this
     # topology (JSON merge patch, RFC 7396).
     rigs: dict[str, dict[str, Any]] | None = None
-    # Hosts by name.
+    # Hosts by name; of kind simulated the nodes of the model.
     hosts: dict[str, dict[str, Any]]
     # Network of the access point (guest and lab), where country, mode, width_mhz, channel and security belong
     # too.

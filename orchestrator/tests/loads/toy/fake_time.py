@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign on a testbed of kind simulated as a test needs it: no hosts, no meter, a clock of its own.
+"""A campaign run by run, as beside hosts, on a testbed without any: no meter, and a clock that jumps.
 
-Usage: simulated.py WORKLOAD OUT [KILL_AT]    OUT is made or gone on with; KILL_AT: dies in that simulation
+Usage: fake_time.py WORKLOAD OUT    OUT is made or gone on with
 """
 
 import asyncio
-import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -26,23 +24,19 @@ from netjoule.testbeds.base import MeterPlace, Remark
 from netjoule.workload.load import Condition, Load, Place
 
 
-class SimulatedTestbed:
-    """Does what it is asked in its own time; `die_at`: the simulation in which it takes the process along."""
+class JumpingTestbed:
+    """Does what it is asked in its own time."""
 
     versions: dict[str, str | None] = {}  # noqa: RUF012
     passports: Sequence[dict[str, Any]] = ()
     radio_readers: Sequence[RadioReader] = ()
     power_grain_s = 0.0
 
-    def __init__(self, clock: FakeClock, die_at: int, of_session: Mapping[str, Any]) -> None:
-        self.of_session = of_session
-        self._clock, self._die_at, self._count = clock, die_at, 0
+    def __init__(self, clock: FakeClock, of_session: Mapping[str, Any]) -> None:
+        self.of_session, self._clock = of_session, clock
         self.place = Place({}, simulate=self.simulate)
 
     async def simulate(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        self._count += 1
-        if self._count == self._die_at:
-            os.kill(os.getpid(), signal.SIGKILL)
         start_ns = self._clock.now_ns
         end_ns = start_ns + round(document["wait_s"] * 1e9)
         await self._clock.sleep_until_ns(end_ns)
@@ -94,12 +88,11 @@ def campaign(workload: Path, out: Path) -> Campaign:
 def main() -> None:
     """Run it, or what is left of it."""
     clock = FakeClock()
-    die_at = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 
     @asynccontextmanager
-    async def opened(campaign: Campaign, _session: Session, _load: Load) -> AsyncIterator[SimulatedTestbed]:
+    async def opened(campaign: Campaign, _session: Session, _load: Load) -> AsyncIterator[JumpingTestbed]:
         upcoming = campaign.next_mini_block()
-        yield SimulatedTestbed(clock, die_at, {} if upcoming is None else of_session(upcoming.cell))
+        yield JumpingTestbed(clock, {} if upcoming is None else of_session(upcoming.cell))
 
     with campaign(Path(sys.argv[1]), Path(sys.argv[2])) as open_campaign:
         run_campaign(open_campaign, lambda _event: None, clock=clock, open_testbed=opened)
