@@ -194,12 +194,9 @@ def test_a_run_is_written_out_in_full_and_only_as_it_was(
     run_id = lines(out, "runs.ndjson")[0]["run_id"]
     program.netjoule("resume", str(out), "--write-out", run_id)
     folder = out / "runs" / run_id
-    assert {path.name for path in folder.iterdir()} == {
-        "run.json",
-        "result.json",
-        "intervals.csv",
-        "power.csv",
-    }
+    names = {"run.json", "result.json", "intervals.csv", "events.csv", "power.csv"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert [row["event"] for row in table(folder / "events.csv")] == ["waits"]
     assert json.loads((folder / "result.json").read_text()) == lines(out, "results.ndjson")[0]
     assert [row["power_w"] for row in table(folder / "power.csv")][-1] == "2.0"
     assert "no defects" in program.netjoule("check", str(out))

@@ -8,7 +8,7 @@ and gives the same. Its power is what the model says of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -79,7 +79,8 @@ class Simulation:
         try:
             document["versions"] = dict(session.versions)
             await session.go()
-            return await session.outcome(SimulatedTime())
+            outcome = await session.outcome(SimulatedTime())
+            return replace(outcome, events=(*session.events, *outcome.events))
         finally:
             await session.end()
 
