@@ -71,10 +71,10 @@ lines_of_block <- function(home, file) {
   if (is.null(block_memory[[file]])) {
     path <- file.path(home, file)
     text <- if (file.exists(path)) readLines(path, warn = FALSE, encoding = "UTF-8") else character()
-    id <- sub('^.*?"run_id":"([^"]*)".*$', "\\1", text, perl = TRUE)
+    id <- sub('^.*?"run_id": ?"([^"]*)".*$', "\\1", text, perl = TRUE)
     if (!file %in% simulated_files) {
-      first <- grepl('^\\{"run_id":"[^"]*","part":1,', text)
-      text <- sub('^\\{"run_id":"[^"]*","part":1,"document":(.*)\\}$', "\\1", text[first], perl = TRUE)
+      first <- grepl('^\\{"run_id": ?"[^"]*", ?"part": ?1,', text)
+      text <- sub('^[^{]*\\{[^{]*"document": ?(.*)\\}$', "\\1", text[first], perl = TRUE)
       id <- id[first]
     }
     block_memory[[file]] <- stats::setNames(text, id)

@@ -23,8 +23,11 @@ campaign_figures <- function(campaign, tables) {
   all[order(is_diagnostic(figure_ids(all)))]
 }
 
-# What is in the order of time.
+# What is in the order of time, which simulated runs do not have.
 time_figures <- function(campaign, tables, id) {
+  if (is_simulated(campaign)) {
+    return(list())
+  }
   summary <- headline(tables)
   suffix <- meter_suffix(campaign, id)
   has_trace <- any(tables$power_trace$meter_id == id)

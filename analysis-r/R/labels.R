@@ -56,12 +56,15 @@ meter_words <- function(meter) {
     paste0("device model: ", plain_text(meter$device_model, 40L), form)
   }
   instrument <- plain_text(paste(c(meter$make, meter$model)[!is.na(c(meter$make, meter$model))], collapse = " "), 40L)
+  emulated <- if (isTRUE(meter$emulated)) ", emulated"
   c(
     paste0("power_source: ", plain_text(meter$power_source, 20L)),
     if (meter$quantity %in% "apparent_power") "apparent power, not active power", device,
-    paste0(
-      "meter: ", plain_text(meter$meter_id, 40L), " (", instrument, if (isTRUE(meter$emulated)) ", emulated", ")"
-    ),
+    if (meter$power_source %in% "modelled" && !nzchar(instrument)) {
+      "no meter: the model's own terms"
+    } else {
+      paste0("meter: ", plain_text(meter$meter_id, 40L), " (", instrument, emulated, ")")
+    },
     paste0("node: ", plain_text(meter$node, 40L))
   )
 }

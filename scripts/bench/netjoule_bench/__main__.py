@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: what netjoule-traffic costs, how exactly and how fast it sends, against iperf3, D-ITG and
 NetPerfMeter on one raw veth pair; QUIC against a minimal loop over quiche; DCCP against UDP, and in the guest
-against the kernel's; the running link against its model; the meter logger's CPU; a second rig; the analysis
-of 9,600 runs.
+against the kernel's; the running link against its model; the meter logger's CPU; a second rig; a
+simulated sweep; the analysis of 9,600 runs.
 
 Limits are ratios of figures taken in one run, interleaved; absolute figures of one machine say little.
 """
@@ -29,6 +29,7 @@ from netjoule_bench.benches import (
     relay,
     rigs,
     skype,
+    sweep,
     wire,
 )
 from netjoule_bench.generators import neighbours, newer_iperf3
@@ -57,6 +58,7 @@ BENCHES: dict[str, Bench] = {
     "dccp": lambda contest, quick: dccp.sections(REPO, contest.ours, contest.seconds, 1 if quick else 3),
     "guest": lambda *_: [guest.section(REPO)],
     "rigs": lambda _, quick: [rigs.section(quick=quick)],
+    "sweep": lambda _, quick: [sweep.section(REPO, quick=quick)],
     # As measured, and as modelled: then there are device streams, and their parameters are drawn.
     "analysis": lambda _, quick: (
         analysis.section(REPO, quick=quick, device_stream=each) for each in (False, True)

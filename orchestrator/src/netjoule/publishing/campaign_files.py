@@ -62,6 +62,13 @@ _PATTERNS = (
     ("runs/*/result.json", Form.JSON, ""),
     ("runs/*/intervals.csv", Form.TABLE, "intervals"),
     ("runs/*/events.csv", Form.TABLE, "events"),
+    ("runs/*/power.csv", Form.TABLE, "power"),
+    # Of a simulated block.
+    ("runs.ndjson", Form.STREAM, ""),
+    *((f"{load}.ndjson", Form.STREAM, "") for load in contracts.loads()),
+    ("results.ndjson", Form.STREAM, ""),
+    ("intervals.csv", Form.TABLE, "block_intervals"),
+    ("events.csv", Form.TABLE, "block_events"),
     ("runs/*/*.pcapng", Form.CAPTURE, ""),
     ("runs/*/*.pcap", Form.CAPTURE, ""),
 )
@@ -107,7 +114,8 @@ def name_in_bundle(part: Part, visitor: Visitor) -> str:
     """
     place = PurePosixPath(part.name)
     field = "host" if part.table == "radio" else ""
-    own = place.parts[-3:-2] == ("runs",) and part.form is not Form.CAPTURE
+    of_run = place.parts[-3:-2] == ("runs",) or place.parts[:-2] == ("blocks",)
+    own = of_run and part.form is not Form.CAPTURE
     name = place.name if own else visitor.text(field, place.stem) + place.suffix
     steps = [*place.parts[:-1], name]
     if not all(_SAFE.fullmatch(step) for step in steps):

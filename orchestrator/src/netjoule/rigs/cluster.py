@@ -261,6 +261,11 @@ def _local(names: Sequence[str], stack: ExitStack) -> Iterator[Any]:
         cluster = SpecCluster(specs, scheduler, name="netjoule", silence_logs=logging.CRITICAL)
     except OSError as error:
         raise refused("start", Path("Dask's workers"), error) from error
+    except RuntimeError as error:
+        raise RunFailed(
+            f"Dask's workers do not start: {error}",
+            next_step=f"see whether {LOOPBACK} is up (ip link set lo up)",
+        ) from error
     with cluster:
         yield cluster
 
