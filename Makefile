@@ -54,7 +54,7 @@ test-guest: ## tests in a QEMU guest with Debian's kernel: DCCP against the kern
 
 test-slow: ## the whole interoperability matrix, what the radio roles refuse and the golden campaign, in the guest (an hour); writes docs/interoperability.md
 	@scripts/setup.sh guest-test
-	$(PY) -m pytest -m slow
+	$(PY) -m pytest -m slow -o faulthandler_timeout=0
 	scripts/check_r.sh
 	nice Rscript --vanilla analysis-r/tests/bench-gate.R 500
 

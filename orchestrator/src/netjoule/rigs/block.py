@@ -88,7 +88,7 @@ def execute_block(
         token = blocks.claim(campaign, block, above, _mine(campaign, block, rig))
         folder = blocks.private_folder(campaign, block, token)
         if not (folder / "campaign.json").exists():
-            _begin(of, block, rig, token, folder)
+            _begin(of, block, rig, folder)
         tell({"event": "blocks_begun", "tokens": [(block, token)], "rig": rig})
 
         def must_stop() -> bool:
@@ -116,7 +116,7 @@ def _begun(campaign: Path, block: int) -> Iterator[tuple[str, int]]:
             yield str(document["topology"]["rig"]), token
 
 
-def _begin(of: Campaign, block: int, rig: str, token: int, folder: Path) -> None:
+def _begin(of: Campaign, block: int, rig: str, folder: Path) -> None:
     """Make the block's own campaign, with meters and their ranges as the rig had them before."""
     sessions = of.document["sessions"]
     zero = {name: sessions[-1][name] for name in ("boot_id", "monotonic_origin_ns")}
@@ -130,7 +130,7 @@ def _begin(of: Campaign, block: int, rig: str, token: int, folder: Path) -> None
         host=host_fingerprint(),
         created=datetime.now(UTC),
         rows=[replace(row, status="planned", reason="") for row in of.rows_of(block) if row.attempt == 1],
-        block={"number": block, "owner_token": token, "zero": zero},
+        block={"number": block, "zero": zero},
         name=of.name,
     ) as made:
         before = _known_of(of.path, rig)
