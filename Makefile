@@ -114,4 +114,4 @@ soak: ## 20 minutes at 10,000 messages a second: neither end of netjoule-traffic
 	@PYTHONPATH=scripts/bench python3 -m netjoule_bench.soak --write
 
 clean: ## remove what setup and builds made (results stay)
-	rm -rf target .venv .r-library .setup
+	rm -rf target .venv .labgrid .r-library .setup

@@ -131,6 +131,18 @@ python_extras() { # their stamp goes with the environment
   printf '%s\n' "$wanted" >"$stamp"
 }
 
+labgrid_environment() { # one of its own: labgrid brings another pyserial
+  local stamp=.labgrid/requirements.sha256 wanted
+  wanted=$(cat scripts/requirements-labgrid.txt | sha256sum)
+  [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || return 0
+  say "Python environment .labgrid: installing the extra labgrid"
+  python3 -m venv --clear .labgrid || fail "python3 -m venv .labgrid failed" "read the error above; then: make test"
+  .labgrid/bin/python -m pip --quiet --disable-pip-version-check install --no-deps --require-hashes \
+    -r scripts/requirements-labgrid.txt ||
+    fail "pip could not install scripts/requirements-labgrid.txt" "check that the package index is reached; then: make test"
+  printf '%s\n' "$wanted" >"$stamp"
+}
+
 rust_build() {
   # With the tests' own libraries some of the others have more features: a build without them would be a second one.
   local verb=(build)
@@ -204,7 +216,7 @@ esac
 [ "$level" = packages ] && exit # all that lint of Rust takes: the rest is set up beside it
 case $level in *test) unpack_daemons ;; esac
 python_environment
-case $level in *test) python_extras ;; esac
+case $level in *test) python_extras && labgrid_environment ;; esac
 r_package
 [ "$level" = lint ] || rust_build
 case $level in guest*) guest_kernel ;; esac

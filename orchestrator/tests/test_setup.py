@@ -139,16 +139,20 @@ def test_tests_have_the_optional_packages_and_a_run_has_none(tmp_path):
     quiet = dict.fromkeys(("cat", "find", "flock", "xargs", "R"), "while read -r; do :; done")
     quiet |= {"sha256sum": "while read -r; do :; done; echo new", "dpkg": "exit 0", "go": "exit 0"}
     for level, locks in (("run", []), ("test", ["postgresql", "trend", "rigs"])):
-        python = tmp_path / level / "tree/.venv/bin/python"
-        python.parent.mkdir(parents=True)
-        python.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/{level}.asked\n')
-        python.chmod(0o755)
+        for environment in (".venv", ".labgrid"):
+            python = tmp_path / level / "tree" / environment / "bin/python"
+            python.parent.mkdir(parents=True)
+            python.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/{level}{environment}.asked\n')
+            python.chmod(0o755)
         ended = set_up(tmp_path / level, level=level, **quiet)
         assert ended.returncode == 0, ended.stderr
-        asked = (tmp_path / f"{level}.asked").read_text().splitlines()
+        asked = (tmp_path / f"{level}.venv.asked").read_text().splitlines()
         extras = [line for line in asked if "requirements-" in line]
         assert [line.partition("requirements-")[2] for line in extras] == [f"{lock}.txt" for lock in locks]
         assert all("--no-deps --require-hashes" in line for line in extras)
+        of_its_own = tmp_path / f"{level}.labgrid.asked"
+        assert of_its_own.exists() == (level == "test")
+    assert "--require-hashes -r scripts/requirements-labgrid.txt" in of_its_own.read_text()
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from netjoule.cli.app import run_command
 from netjoule.core.errors import HostLacks, InvalidData
 from netjoule.gate import campaign_process, worktrees
 from netjoule.gate.history import store, trend
-from netjoule.rigs import rig_lock
 from netjoule.store.fingerprint import host_fingerprint
+from netjoule.testbeds import rig_lock
 
 WORKLOAD = {
     "schema_version": 2,

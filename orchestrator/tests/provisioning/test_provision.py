@@ -55,7 +55,7 @@ def unlocked(monkeypatch):
     asked = []
 
     @contextlib.contextmanager
-    def held(topology, hosts, owner, *, all_needed):
+    def held(topology, hosts, owner, *, all_needed, tell=None):
         asked.append((owner.work, list(hosts), all_needed))
         yield
 

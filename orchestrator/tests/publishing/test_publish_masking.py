@@ -260,7 +260,7 @@ _RUNNING = (
     "distribution document elements emulation environment factors failed failure file filter "
     "firmware flag generator_version generator_versions governor head identification identity_file "
     "interface ipv4 ipv6 json kernel known_hosts load machine make mapping_source message meter_id "
-    "model name offloads pacing part path profile programs provisional reason reference regex "
+    "model name offloads pacing part path power_cycle profile programs provisional reason reference regex "
     "resource room run scaling server_ready settings source state station status sysctls system text to "
     "transport_options transport_stats unit version versions via work_unit"
 )

@@ -76,6 +76,14 @@ def test_without_a_number_the_first_rig_is_taken_by_itself(tmp_path: Path) -> No
     assert topology.load(SHIPPED).on_rigs(None) == topology.load(SHIPPED)
 
 
+def test_rigs_have_places_of_labgrid_of_their_own(tmp_path: Path) -> None:
+    reservation = {"labgrid": "bench-1", "power_cycle": {"laptop": "laptop"}}
+    document = rack(SECOND | {"reservation": {"labgrid": "bench-2"}}, reservation=reservation)
+    left, right = (load(tmp_path, document).of_rig(rig) for rig in ("left", "right"))
+    assert (left.labgrid_place, right.labgrid_place) == ("bench-1", "bench-2")
+    assert left.power_cycle == right.power_cycle == {"laptop": "laptop"}
+
+
 def test_a_number_takes_the_first_rigs_and_no_more_than_there_are(tmp_path: Path) -> None:
     found = load(tmp_path, rack())
     assert found.on_rigs(1).rigs == ("left",)
@@ -107,6 +115,10 @@ def test_an_emulated_testbed_has_as_many_as_are_asked_for() -> None:
         (
             rack({**SECOND, "wifi": {"channel": 40, "width_mhz": 20}}, room="cellar"),
             r"channel 36 \(40 MHz\) and channel 40 \(20 MHz\) overlap in room cellar",
+        ),
+        (
+            rack(reservation={"labgrid": "bench"}),
+            r"rigs left and right share the place bench of labgrid; .*change reservation\.labgrid",
         ),
         (
             rack({**SECOND, "meters": {**SECOND["meters"], "laptop-power": {"node": "board"}}}),

@@ -229,6 +229,11 @@ FAULTS = [
     ([("hosts.tower.roles", ["controller", "server"])], "hosts.tower.roles", "the controller is no server:"),
     ([("hosts.shelf.roles.1", "controller")], "meters.0.host", "a meter on the controller has no host"),
     ([("meters.0.host", "attic")], "meters.0.host", "no host is called 'attic'"),
+    (
+        [("reservation", {"labgrid": "bench", "power_cycle": {"attic": "attic"}})],
+        "reservation.power_cycle.attic",
+        "no host that is reached over SSH is called 'attic'",
+    ),
     ([("meters.0.host", "tower")], "meters.0.host", "host tower has not the role meter_host"),
     ([("link", {"preset": "ideal-216"})], "link", "a testbed of kind lab has no link"),
     ([("cpus", 1)], "cpus", "a testbed of kind lab has no cpus"),
@@ -250,6 +255,11 @@ def test_an_emulated_testbed_has_no_fields_of_real_hosts(tmp_path, field):
     values = {"ssh": {}, "service_manager": "none", "wired": {"interface": "eth0"}, "routes": []}
     with pytest.raises(UsageError, match=f"an emulated testbed has no {field}"):
         load(tmp_path, emulated({field: values[field]}))
+
+
+def test_only_a_lab_is_reserved(tmp_path):
+    with pytest.raises(UsageError, match="kind emulated is made anew each time: nobody has to reserve it"):
+        load(tmp_path, emulated({}) | {"reservation": {"labgrid": "bench"}})
 
 
 def test_hosts_of_an_emulated_testbed_are_namespaces_that_no_password_goes_to(tmp_path):

@@ -265,13 +265,14 @@ def _say_repairs(campaign: Campaign, output: Output) -> None:
 
 
 def _hosts_of(
-    of: Topology, path: Path, created: datetime, seed: int, load: Load
+    of: Topology, path: Path, created: datetime, seed: int, load: Load, output: Output
 ) -> AbstractContextManager[None]:
     """The hosts that a campaign needs, kept for it. Raises NetjouleError when it cannot have one."""
     from netjoule.testbeds.lab import control_network, host_locks
 
     owner = host_locks.campaign_owner(path, created, seed)
-    return host_locks.held(of, control_network.needed_hosts(of, load.hosts), owner, all_needed=True)
+    needed = control_network.needed_hosts(of, load.hosts)
+    return host_locks.held(of, needed, owner, all_needed=True, tell=output.error)
 
 
 def _require_hosts(
@@ -280,7 +281,8 @@ def _require_hosts(
     """Log in to the hosts of each rig and, with `verify`, compare them, while no other campaign has them."""
     for rig in inputs.topology.rigs:
         of = inputs.topology.of_rig(rig)
-        with _hosts_of(of, out, now, seed, load_of(inputs.workload, of)), ExitStack() as stack:
+        load = load_of(inputs.workload, of)
+        with _hosts_of(of, out, now, seed, load, output), ExitStack() as stack:
             if verify and "rig" not in of.document:
                 require_as_described(inputs.topology_file, output, trust_vars=trust_vars)
             elif verify:
@@ -302,7 +304,7 @@ def _require_as_before(
         output.error(f"{beside} is gone: variables that stood there (group_vars) have their defaults")
     for rig in campaign.topology.rigs:
         of = campaign.topology.of_rig(rig)
-        with _hosts_of(of, campaign.path, campaign.created, campaign.seed, load):
+        with _hosts_of(of, campaign.path, campaign.created, campaign.seed, load, output):
             if verify:
                 with written(of, beside) as testbed:
                     recorded = f"the topology in {campaign.path / 'campaign.json'}"

@@ -28,6 +28,8 @@ _HOW = {
     "iperf3": "install the package iperf3",
     **dict.fromkeys(("ITGSend", "ITGRecv", "ITGDec"), "install the package d-itg"),
     "netperfmeter": "install the package netperfmeter",
+    "labgrid-client": "python3 -m venv .labgrid"
+    " && .labgrid/bin/pip install --no-deps --require-hashes -r scripts/requirements-labgrid.txt",
     "Rscript": "install R: 'make setup', or the packages r-base-core, r-cran-ggplot2 and r-cran-data.table",
 }
 
@@ -79,7 +81,7 @@ def find(name: str) -> str:
     """Path of a program.
 
     Looked up in ``NETJOULE_BIN_DIR``, target/release of the source tree, the folder of this Python
-    interpreter, then PATH.
+    interpreter, .labgrid/bin of the source tree, then PATH.
 
     Raises:
         HostLacks: naming the program and how to get it.
@@ -130,4 +132,5 @@ def _folders() -> list[Path]:
     named, root = os.environ.get("NETJOULE_BIN_DIR"), checkout()
     folders = [Path(named)] if named else []
     folders += [root / "target" / "release"] if root else []
-    return [*folders, Path(sys.executable).parent]
+    # labgrid brings a pyserial of its own, so it has an environment of its own.
+    return [*folders, Path(sys.executable).parent, *([root / ".labgrid" / "bin"] if root else [])]

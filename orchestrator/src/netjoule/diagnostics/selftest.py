@@ -126,19 +126,21 @@ async def _certify_lab(
     """All ends of a lab, one after the other; each is kept from campaigns meanwhile."""
     from netjoule.hosts.ssh import SshHost
     from netjoule.testbeds.lab import binaries, host_locks
+    from netjoule.testbeds.lab.reservation import Reservation
 
     version = await NetjouleTraffic().version()
     owner = host_locks.command_owner("netjoule selftest", of)
     found = []
-    for name in of.ends(settings.clients):
-        host = SshHost(of.host(name).ssh, owner, lambda _remark: None)
-        await host.connect()
-        try:
-            await binaries.provide(host, version)
-            times = settings.clients if name == of.host_with("server") else 1
-            found += await certify_host(host, [_PROGRAM], settings, time_s, tell, times=times)
-        finally:
-            await host.close()
+    with Reservation(of, tell).held(owner.work):
+        for name in of.ends(settings.clients):
+            host = SshHost(of.host(name).ssh, owner, lambda _remark: None)
+            await host.connect()
+            try:
+                await binaries.provide(host, version)
+                times = settings.clients if name == of.host_with("server") else 1
+                found += await certify_host(host, [_PROGRAM], settings, time_s, tell, times=times)
+            finally:
+                await host.close()
     return found
 
 

@@ -21,8 +21,8 @@ from netjoule.gate.gate_run import GateRun, Kind, Length, require_few, require_f
 from netjoule.gate.history import database, store
 from netjoule.gate.settings import Names, Pilot, Rule
 from netjoule.gate.sources import Source
-from netjoule.rigs import rig_lock
 from netjoule.store import folder_limits
+from netjoule.testbeds import rig_lock
 from netjoule.topology import topology
 from netjoule.workload import workload
 
@@ -184,7 +184,7 @@ def _pilot_of(run: GateRun, history: str | None) -> Pilot | None:
     )
 
 
-def _rig(run: GateRun, wait_s: float, say: Callable[[str], None]) -> AbstractContextManager[None]:
+def _rig(run: GateRun, wait_s: float, say: Callable[[str], None]) -> AbstractContextManager[bool]:
     return rig_lock.held(
         rig_lock.path_of(rig_lock.name_of(run.topology)),
         f"gate {run.folder.name}",

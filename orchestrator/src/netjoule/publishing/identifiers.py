@@ -34,6 +34,7 @@ FIELDS = {
         ("host", "hosts", "hostname", "node", "client", "server", "control_address", "address", "fqdn"),
         Kind.HOST,
     ),
+    "labgrid": Kind.HOST,
     **dict.fromkeys(("user", "username", "login"), Kind.USER),
     **dict.fromkeys(("serial", "serial_number"), Kind.SERIAL),
 }

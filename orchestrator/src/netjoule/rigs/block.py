@@ -24,10 +24,10 @@ from typing import IO, Any
 from netjoule.core import files, programs
 from netjoule.core.errors import InvalidData, RunFailed
 from netjoule.hosts import child_process
-from netjoule.rigs import rig_lock
 from netjoule.store import blocks
 from netjoule.store.campaign import Campaign
 from netjoule.store.fingerprint import host_fingerprint
+from netjoule.testbeds import rig_lock
 
 Tell = Callable[[Mapping[str, Any]], None]
 

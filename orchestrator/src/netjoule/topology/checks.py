@@ -12,7 +12,7 @@ from typing import Any
 from netjoule.core import secrets
 from netjoule.core.yamlfile import Document
 from netjoule.topology.hosts import WIRED_ROLES, reached_at
-from netjoule.topology.lab import check_lab
+from netjoule.topology.lab import LAB, check_lab
 from netjoule.topology.network import check_emulated_addresses
 from netjoule.topology.paths import check_paths
 
@@ -50,6 +50,9 @@ def check(document: Document) -> None:
     _check_characters(document, (), {k: v for k, v in document.value.items() if k != "description"})
     what = f"a testbed of kind {document.value['kind']} says by its radios where its figures come from"
     _refuse_fields(document, (), ("radio_source",), what, "leave radio_source out")
+    if document.value["kind"] != LAB:
+        what = f"a testbed of kind {document.value['kind']} is made anew each time: nobody has to reserve it"
+        _refuse_fields(document, (), ("reservation",), what, "leave reservation out, or use kind lab")
     if document.value["kind"] == EMULATED:
         step = "leave it out, or use kind guest or lab"
         for name in document.value["hosts"]:

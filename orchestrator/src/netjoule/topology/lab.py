@@ -10,7 +10,7 @@ from netjoule.topology.hosts import ROLES, reached_at
 from netjoule.topology.network import check_network, check_way_in
 from netjoule_radio.settings import read_settings
 
-_LAB = "lab"
+LAB = "lab"
 # Ansible keeps them for itself; the roles are its groups.
 _WORDS_OF_ANSIBLE = ("all", "ungrouped", "localhost")
 _TAKES_PART = ("client", "access_point", "server")
@@ -38,6 +38,7 @@ def check_lab(document: Document) -> None:
         _check_wifi(document)
     _check_radios(document)
     _check_cables(document)
+    _check_reservation(document)
     check_network(document)
 
 
@@ -85,7 +86,7 @@ def _check_ways_in(document: Document) -> None:
     """Each host has a control address (lab), and an sshd of its own."""
     reached: dict[tuple[str, int], str] = {}
     for name, host in document.value["hosts"].items():
-        if document.value["kind"] == _LAB:
+        if document.value["kind"] == LAB:
             step = "add the host's name or address on the wired control network"
             document.need(("hosts", name), "control_address", step)
         check_way_in(document, ("hosts", name, "control_address"), host.get("control_address"))
@@ -160,4 +161,15 @@ def _check_cables(document: Document) -> None:
                 (*place, "wired", "addresses"),
                 "a cable in a bridge has no addresses of its own",
                 "move them to radio.addresses, which the bridge gets",
+            )
+
+
+def _check_reservation(document: Document) -> None:
+    hosts: dict[str, Any] = document.value["hosts"]
+    reached = [name for name, host in hosts.items() if "controller" not in host["roles"]]
+    for name in document.value.get("reservation", {}).get("power_cycle", {}):
+        if name not in reached:
+            raise document.refuse(
+                ("reservation", "power_cycle", name),
+                f"no host that is reached over SSH is called '{name}'; hosts: {', '.join(reached)}",
             )

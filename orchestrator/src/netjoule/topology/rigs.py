@@ -100,6 +100,12 @@ def _shared(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[
                 f"air time: channel {_channel(one)} and channel {_channel(other)} overlap{_in(first.room)}",
                 "change wifi.channel of one; or room, where neither hears the other",
             )
+    places = [rig.get("reservation", {}).get("labgrid") for rig in (one, other)]
+    if places[0] is not None and places[0] == places[1]:
+        yield (
+            f"the place {places[0]} of labgrid",
+            "give each rig a place of its own: change reservation.labgrid",
+        )
     read = _meters(one)
     for instrument, name in _meters(other).items():
         if instrument in read:

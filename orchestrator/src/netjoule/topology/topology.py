@@ -129,6 +129,17 @@ class Topology:
         return given
 
     @property
+    def labgrid_place(self) -> str | None:
+        """Place of labgrid that is reserved around what is done on its hosts; None without one."""
+        place: str | None = self.document.get("reservation", {}).get("labgrid")
+        return place
+
+    @property
+    def power_cycle(self) -> dict[str, str]:
+        """Hosts whose power may be cycled when they are dead, each with its power resource in the place."""
+        return dict(self.document.get("reservation", {}).get("power_cycle", {}))
+
+    @property
     def traffic_secret(self) -> str | None:
         """Reference to the secret that both ends of netjoule-traffic share; None without one."""
         reference = self.document.get("traffic_secret")

@@ -13,7 +13,7 @@ import hashlib
 import json
 import secrets
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -74,10 +74,12 @@ class SshHost:
         owner: Owner,
         remark: Callable[[str], None],
         clock: Clock | None = None,
+        *,
+        revive: Callable[[int], Awaitable[bool]] | None = None,
     ) -> None:
         """Not connected yet; `remark` is told in a sentence when the host goes out of reach and returns.
 
-        `clock` times how long it is waited for when it is out of reach.
+        `clock` times how long it is waited for when it is out of reach; `revive` as of `Line`.
         """
         self.settings = settings
         self.name = settings.name
@@ -87,7 +89,7 @@ class SshHost:
         self._served = False  # whether this session has had the host before
         self._folder = PurePosixPath()
         self._keeper = PurePosixPath()
-        self._line = Line(settings.name, self._attach, self._serve, remark, clock)
+        self._line = Line(settings.name, self._attach, self._serve, remark, clock, revive=revive)
 
     @property
     def machine(self) -> str:

@@ -74,6 +74,8 @@ class Line:
         replace_keeper: Callable[[], Awaitable[None]],
         remark: Callable[[str], None],
         clock: Clock | None = None,
+        *,
+        revive: Callable[[int], Awaitable[bool]] | None = None,
     ) -> None:
         """Not attached yet.
 
@@ -83,12 +85,15 @@ class Line:
             replace_keeper: starts a new keeper there.
             remark: told in a sentence when the host goes out of reach and when it returns.
             clock: by which it is waited for; the system's by default.
+            revive: called once in an outage, before the host is given up, with the time in ns since when it
+                is away; whether it is waited for once more.
         """
         self._host = host
         self._attach = attach
         self._replace_keeper = replace_keeper
         self._remark = remark
         self._clock = clock or SystemClock()
+        self._revive = revive
         self._channel: Channel | None = None
         self._processes: dict[int, RemoteProcess] = {}
         self._started = 0
@@ -249,11 +254,16 @@ class Line:
 
     async def _again(self, lost_ns: int) -> tuple[Channel, bytes] | None:
         """Attach again; None when it is given up."""
+        since_ns, revive = lost_ns, self._revive
         while True:
             try:
                 return await self._greeted_anew()
             except RunFailed as unreachable:
-                if self._clock.monotonic_ns() - lost_ns > GIVE_UP_S * 1e9:
+                if self._clock.monotonic_ns() - since_ns <= GIVE_UP_S * 1e9:
+                    pass
+                elif revive is not None and await revive(lost_ns):
+                    since_ns, revive = self._clock.monotonic_ns(), None
+                else:
                     self._give_up(f"given up after {GIVE_UP_S / 60:g} min: {unreachable.what}", unreachable)
                     return None
             except NetjouleError as refused:  # another key, another campaign's lock: a person is needed

@@ -13,7 +13,7 @@ import platform
 import secrets
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from pathlib import Path
 from netjoule.core.errors import HostLacks, NetjouleError, UsageError
 from netjoule.hosts.ssh import HostInUse, Owner, SshHost
 from netjoule.store.session import rfc3339
+from netjoule.testbeds.lab.reservation import Reservation
 from netjoule.topology.topology import Topology
 
 ORPHAN_S = 150.0
@@ -39,8 +40,15 @@ def command_owner(command: str, topology: Topology) -> Owner:
 
 
 @contextmanager
-def held(topology: Topology, hosts: Sequence[str], owner: Owner, *, all_needed: bool) -> Iterator[None]:
-    """Have the locks of hosts while the body runs, which may take its time.
+def held(
+    topology: Topology,
+    hosts: Sequence[str],
+    owner: Owner,
+    *,
+    all_needed: bool,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Iterator[None]:
+    """Have the locks of hosts, and their place in labgrid, while the body runs, which may take its time.
 
     Args:
         topology: of kind lab or guest.
@@ -48,6 +56,7 @@ def held(topology: Topology, hosts: Sequence[str], owner: Owner, *, all_needed: 
         owner: who takes them.
         all_needed: whether a host that cannot be used is an error here. Otherwise it is left out, because the
             body tells of it better: ansible-playbook does.
+        tell: takes a sentence on what else was done, such as a host whose power was cycled.
 
     Raises:
         HostInUse: another campaign or command has one of them.
@@ -58,12 +67,16 @@ def held(topology: Topology, hosts: Sequence[str], owner: Owner, *, all_needed: 
     thread = threading.Thread(target=loop.run_forever, name="locks of the hosts", daemon=True)
     thread.start()
     taken: list[SshHost] = []
+    reservation = Reservation(topology, tell)
     try:
-        taking = _take(topology, hosts, owner, taken, all_needed=all_needed)
-        _finish(asyncio.run_coroutine_threadsafe(taking, loop))
-        yield
+        with reservation.held(owner.work):
+            try:
+                taking = _take(topology, hosts, owner, taken, reservation, all_needed=all_needed)
+                _finish(asyncio.run_coroutine_threadsafe(taking, loop))
+                yield
+            finally:
+                _finish(asyncio.run_coroutine_threadsafe(_give_back(taken), loop))
     finally:
-        _finish(asyncio.run_coroutine_threadsafe(_give_back(taken), loop))
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -98,11 +111,17 @@ def _finish(work: Future[None]) -> None:
 
 
 async def _take(
-    topology: Topology, names: Sequence[str], owner: Owner, taken: list[SshHost], *, all_needed: bool
+    topology: Topology,
+    names: Sequence[str],
+    owner: Owner,
+    taken: list[SshHost],
+    reservation: Reservation,
+    *,
+    all_needed: bool,
 ) -> None:
     async def take(name: str) -> None:
         host = SshHost(topology.host(name).ssh, owner, lambda _remark: None)
-        await host.connect()
+        await (reservation.connect(host) if all_needed else host.connect())
         taken.append(host)
 
     results = await asyncio.gather(*map(take, names), return_exceptions=True)

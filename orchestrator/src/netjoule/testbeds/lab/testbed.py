@@ -16,6 +16,7 @@ import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from netjoule.testbeds.lab.control_network import control_number, needed_hosts, 
 from netjoule.testbeds.lab.host_facts import host_record, joined
 from netjoule.testbeds.lab.host_locks import campaign_owner
 from netjoule.testbeds.lab.meters import ControllerLogger, HostLogger
+from netjoule.testbeds.lab.reservation import Reservation
 from netjoule.topology.topology import Meter
 from netjoule.workload.load import Load, Place
 
@@ -42,7 +44,7 @@ COLLECT_TIMEOUT_S = 60.0
 
 @asynccontextmanager
 async def open_lab(campaign: Campaign, session: Session, load: Load) -> AsyncIterator[LabTestbed]:
-    """Connect to the hosts of a campaign, take their locks, hand the testbed out, leave them as they were.
+    """Reserve and lock a campaign's hosts, hand the testbed out, leave them as they were.
 
     Raises:
         UsageError: keys, control network or another campaign's lock stand in the way.
@@ -65,6 +67,8 @@ class LabTestbed(Testbed):
         """`folder`: for files of this session; what is started is stopped when `stack` unwinds."""
         super().__init__(campaign, session, folder, stack)
         self._load = load
+        self._owner = campaign_owner(campaign.path, campaign.created, campaign.seed)
+        self._reservation = Reservation(self.topology, self.remark)
         needed = needed_hosts(self.topology, load.hosts)
         self._hosts = {name: self._host(name) for name in needed}
         self._clocks = {name: HostClock(host, session.origin_ns) for name, host in self._hosts.items()}
@@ -73,9 +77,8 @@ class LabTestbed(Testbed):
         self._control: dict[str, str] = {}  # numbers, from bring_up on
 
     def _host(self, name: str) -> SshHost:
-        campaign = self.campaign
-        owner = campaign_owner(campaign.path, campaign.created, campaign.seed)
-        return SshHost(self.topology.host(name).ssh, owner, self.remark)
+        revive = partial(self._reservation.cycle, name)
+        return SshHost(self.topology.host(name).ssh, self._owner, self.remark, revive=revive)
 
     # -- what the runner uses --------------------------------------------------------------------
 
@@ -126,8 +129,9 @@ class LabTestbed(Testbed):
 
     async def bring_up(self) -> None:
         """Connect, check and start every part; each is stopped in reverse when the stack unwinds."""
+        self.stack.enter_context(self._reservation.held(self._owner.work))
         for host in self._hosts.values():
-            await host.connect()
+            await self._reservation.connect(host)
             self.stack.push_async_callback(host.close)
             self.watch_for(host.given_up())
         await self._check_control()

@@ -28,6 +28,8 @@ class Topology(Document, frozen=True, kw_only=True):
     description: str | None = None
     # Where its air is: networks of two rooms do not hear each other. One room for all rigs unless told.
     room: str | None = None
+    # Of kind lab only: what is reserved before anything is done on the hosts, and released at the end.
+    reservation: dict[str, Any] | None = None
     # Of the topology of one rig, in campaign.json: which of the rigs it is; rig1 unless told.
     rig: str | None = None
     # Rigs by name: groups of hosts, radios and meters that measure alone. Each is what it changes of this

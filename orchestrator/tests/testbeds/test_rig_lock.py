@@ -15,12 +15,12 @@ import pytest
 from golden_sentences import same_sentence
 
 from netjoule.core.errors import InvalidData
-from netjoule.rigs import rig_lock
+from netjoule.testbeds import rig_lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from netjoule.rigs import rig_lock
+from netjoule.testbeds import rig_lock
 with rig_lock.held(Path(sys.argv[1]), "gate A", 0, print):
     import subprocess
     child = subprocess.Popen(["sleep", "60"])

@@ -42,8 +42,8 @@ def path_of(rig: str, env: Mapping[str, str] = os.environ) -> Path:
 @contextmanager
 def held(
     path: Path, owner: str, wait_s: float, waiting: Callable[[str], None], longer: str = ""
-) -> Iterator[None]:
-    """Have a rig's lock while the body runs.
+) -> Iterator[bool]:
+    """Have a rig's lock while the body runs; whether who had it before was killed.
 
     Args:
         path: from `path_of`.
@@ -59,6 +59,7 @@ def held(
         descriptor = _opened(path)
     try:
         _take(descriptor, path, wait_s, waiting, longer)
+        killed = bool(os.pread(descriptor, 1, 0))
         document = {
             "owner": owner,
             "pid": os.getpid(),
@@ -67,7 +68,10 @@ def held(
         }
         os.truncate(descriptor, 0)
         os.pwrite(descriptor, (json.dumps(document) + "\n").encode(), 0)
-        yield
+        try:
+            yield killed
+        finally:
+            os.truncate(descriptor, 0)
     finally:
         os.close(descriptor)
 
