@@ -12,7 +12,7 @@ RUN_PACKAGES=(build-essential cmake clang libclang-dev pkg-config git iproute2 i
   r-base-core r-cran-ggplot2 r-cran-data.table r-cran-jsonlite r-cran-patchwork r-cran-svglite r-cran-ragg
   r-cran-htmltools r-cran-digest r-cran-withr r-cran-base64enc r-cran-rpact)
 TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr r-cran-knitr r-cran-rmarkdown r-cran-roxygen2 pandoc shellcheck
-  hostapd wpasupplicant iw libpcap0.8 procps openssh-client openssh-sftp-server libwrap0 ethtool iputils-ping uidmap systemd
+  hostapd wpasupplicant iw libpcap0.8 procps openssh-client openssh-sftp-server openssl libwrap0 ethtool iputils-ping uidmap systemd
   chromium libpq5 libldap-2.5-0 libxml2)
 # Daemons that would start when installed: tests run them from where they are unpacked.
 TEST_DAEMONS=(openssh-server:sbin/sshd chrony:sbin/chronyd postgresql-15:lib/postgresql/15/bin/postgres)

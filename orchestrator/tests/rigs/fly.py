@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A campaign of fake blocks over rigs of Dask, begun or gone on with, in a process that may be killed.
 
-Usage: fly.py FOLDER BLOCKS RIGS WORKER_TTL_S
+Usage: fly.py FOLDER BLOCKS RIGS WORKER_TTL_S [SCHEDULER]
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ from netjoule.store.campaign import Campaign  # noqa: E402
 def main() -> None:
     """Run it to its end."""
     folder, blocks, rigs, ttl_s = Path(sys.argv[1]), *map(float, sys.argv[2:5])
+    scheduler = next(iter(sys.argv[5:]), None)
     begun = (folder / "campaign.json").exists()
     with Campaign.open(folder) if begun else campaign(folder, int(blocks), int(rigs)) as of:
         heard = Heard()
         work = BlocksRun(of, Clock(), heard)
         names = of.topology.rigs
-        with cluster.workers(names, of.path, work.inbox.put, program=PROGRAM, worker_ttl_s=ttl_s) as workers:
+        with cluster.workers(
+            names, of.path, work.inbox.put, scheduler=scheduler, program=PROGRAM, worker_ttl_s=ttl_s
+        ) as workers:
             sys.stdout.write(f"{workers.dashboard}\n")
             sys.stdout.flush()
             work.run(workers)

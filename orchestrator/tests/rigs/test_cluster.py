@@ -22,9 +22,10 @@ from pathlib import Path
 
 import dask
 import pytest
+import sshd
 from test_campaign_run import require_whole
 
-from netjoule.core.errors import HostLacks, UsageError
+from netjoule.core.errors import HostLacks, RunFailed, UsageError
 from netjoule.rigs import cluster
 
 FLY = Path(__file__).parent / "fly.py"
@@ -39,9 +40,9 @@ def _own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def flying(folder: Path, blocks: int = 4) -> Iterator[subprocess.Popen[str]]:
+def flying(folder: Path, blocks: int = 4, *scheduler: str) -> Iterator[subprocess.Popen[str]]:
     """A campaign under way on two rigs, whose workers are there."""
-    words = [sys.executable, str(FLY), str(folder), str(blocks), "2", str(TTL_S)]
+    words = [sys.executable, str(FLY), str(folder), str(blocks), "2", str(TTL_S), *scheduler]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     ) as process:
@@ -230,6 +231,61 @@ def test_everything_listens_on_loopback_and_metrics_are_there(tmp_path: Path) ->
         with urllib.request.urlopen(dashboard, timeout=10) as page:
             assert page.status == 200
         finish(process)
+
+
+@contextmanager
+def by_hand(address: str) -> Iterator[list[subprocess.Popen[str]]]:
+    """A scheduler at this address and a worker per rig, started with the words of docs/rigs.md."""
+    protocol, _, port = address.replace("://127.0.0.1", "").rpartition(":")
+    quiet = ["--host", f"{protocol}://127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+    dask_scheduler = ["scheduler", "--protocol", protocol, "--port", port, *quiet]
+    rig = ["--nthreads", "1", "--resources", "rig=1"]
+    dask_workers = [["worker", address, "--name", name, *rig, *quiet] for name in ("rig1", "rig2")]
+    program = str(Path(sys.executable).parent / "dask")
+    started = [
+        subprocess.Popen([program, *words], stderr=subprocess.DEVNULL, text=True)
+        for words in (dask_scheduler, *dask_workers)
+    ]
+    try:
+        yield started
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait(30)
+
+
+def made_certificate(folder: Path) -> dict[str, str]:
+    """One certificate for all, which is its own authority, as settings of Dask."""
+    certificate, key = folder / "rigs.pem", folder / "rigs.key"
+    words = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=rigs"
+    made = [*words.split(), "-days", "2", "-out", str(certificate), "-keyout", str(key)]
+    subprocess.run(made, check=True, capture_output=True)
+    tls = "DASK_DISTRIBUTED__COMM__TLS__"
+    ends = ("SCHEDULER", "WORKER", "CLIENT")
+    found = {f"{tls}CA_FILE": str(certificate)}
+    found |= {f"{tls}{end}__CERT": str(certificate) for end in ends}
+    return found | {f"{tls}{end}__KEY": str(key) for end in ends}
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "tls"])
+def test_a_scheduler_that_was_started_by_hand_takes_the_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str
+) -> None:
+    for name, value in (made_certificate(tmp_path) if protocol == "tls" else {}).items():
+        monkeypatch.setenv(name, value)
+    address = f"{protocol}://127.0.0.1:{sshd.free_port()}"
+    with by_hand(address) as started:
+        with flying(tmp_path / "c", 4, address) as campaign:
+            finish(campaign)
+        if protocol == "tls":
+            plain = cluster.workers(["rig1"], tmp_path, print, scheduler=address.replace("tls", "tcp"))
+            with pytest.raises(RunFailed, match="no Dask scheduler answers"), plain:
+                pytest.fail("it was let in without TLS")
+        assert all(process.poll() is None for process in started)  # they are others', and stay
+        found = listening({pid for process in started for pid in tree(process.pid)})
+        assert found == {"127.0.0.1"}
+    require_whole(tmp_path / "c")
+    require_nothing_left(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ Its scheduler runs whatever it is sent (it unpickles): so it listens on loopback
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import logging
 import signal
@@ -172,7 +173,7 @@ def workers(
 
     Raises:
         UsageError: for a scheduler elsewhere without TLS.
-        HostLacks, RunFailed: when workers are missing.
+        HostLacks, RunFailed: when the scheduler or workers are missing.
     """
     require()
     import dask
@@ -182,14 +183,10 @@ def workers(
     config = {**_CONFIG, "distributed.scheduler.worker-ttl": f"{worker_ttl_s:g}s"}
     with dask.config.set(config), ExitStack() as stack:
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it tells we tell
+        if scheduler is not None:
+            _require_answer(scheduler, security)
         address: Any = scheduler or stack.enter_context(_local(names, stack))
-        try:
-            client = stack.enter_context(Client(address, security=security, set_as_default=False))
-        except (OSError, TimeoutError) as error:
-            raise RunFailed(
-                f"no Dask scheduler answers at {scheduler}: {error}",
-                next_step="start it, or leave --scheduler out",
-            ) from error
+        client = stack.enter_context(Client(address, security=security, set_as_default=False))
         found = Workers(client, names, campaign, put, program)
         client.register_plugin(_plugin())
         _require_workers(client, found, names)
@@ -227,6 +224,23 @@ def security_of(scheduler: str) -> Any:
         if not Path(file).is_file():
             raise HostLacks(f"no file {file}", where=variable)
     return Security(require_encryption=True)
+
+
+def _require_answer(scheduler: str, security: Any) -> None:
+    """Raise RunFailed where no scheduler answers: Dask's client hangs at one that speaks no TLS."""
+    from distributed.comm.core import connect
+
+    async def connected() -> None:
+        comm = await connect(scheduler, **(security.get_connection_args("client") if security else {}))
+        await comm.close()
+
+    try:
+        asyncio.run(connected())
+    except (OSError, TimeoutError, ValueError) as error:  # the last where TLS is answered without
+        raise RunFailed(
+            f"no Dask scheduler answers at {scheduler}: {error}",
+            next_step="start it and name it as its log does, tcp:// or tls://, or leave --scheduler out",
+        ) from error
 
 
 def _on_loopback(host: str) -> bool:
