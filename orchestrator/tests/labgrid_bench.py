@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A labgrid for tests: a real coordinator on loopback, a real exporter, and outlets behind HTTP."""
+"""A labgrid for tests: a real coordinator on loopback, a real exporter, and outlets behind HTTP.
+
+`python labgrid_bench.py FOLDER`, inside `two_host_lab.py`, tells `story` in FOLDER/story.json.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,6 +22,8 @@ from typing import Any
 import pytest
 import sshd
 import yaml
+from lab_story import seen, told
+from tiny_campaign import netjoule
 
 BIN = sshd.ROOT / ".labgrid/bin"
 OUTLETS = ("laptop", "tower")
@@ -124,3 +132,32 @@ def running(folder: Path, *places: str) -> Iterator[Labgrid]:
             lab.client("-p", place, "create")
             lab.client("-p", place, "add-match", f"bench/{place}/NetworkPowerPort")
         yield lab
+
+
+def story(folder: Path, lab: Labgrid) -> dict[str, Any]:
+    """What becomes of the place of a campaign: another has it, the campaign is killed, and resumed."""
+    os.environ.update(lab.env)
+    topology = folder / "lab.yaml"
+    document = yaml.safe_load(topology.read_text()) | {"reservation": {"labgrid": PLACE}}
+    topology.write_text(yaml.safe_dump(document))
+    out = folder / "campaign"
+    run = ["run", str(folder / "workload.yaml"), "--testbed", str(topology), "--no-verify", "--out", str(out)]
+    found: dict[str, Any] = {}
+    lab.client("-p", PLACE, "acquire", LG_USERNAME="bob")
+    found["of_another"] = seen(netjoule(*run)) | {"folder": out.exists()}
+    lab.client("-p", PLACE, "release", LG_USERNAME="bob")
+    argv = [sys.executable, "-m", "netjoule", *run, "--json"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as campaign:
+        told(campaign, "run_started")
+        found["during"] = lab.holder()
+        campaign.send_signal(signal.SIGKILL)
+    found["killed"] = lab.holder()
+    found["resumed"] = seen(netjoule("resume", str(out), "--no-verify", "--json"))
+    found["after"] = lab.holder()
+    return found
+
+
+if __name__ == "__main__":
+    where = Path(sys.argv[1])
+    with running(where, PLACE) as bench:
+        (where / "story.json").write_text(json.dumps(story(where, bench)))
