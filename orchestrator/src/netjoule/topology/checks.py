@@ -28,7 +28,17 @@ _HOST = re.compile(r"[a-z0-9]+:(?://)?(\[[^\[\]/]*\]|[^\[\]/:]*)")
 # RFC 1918 and RFC 4193; not the link, where 169.254.169.254 tells a cloud's secrets, nor this machine.
 _PRIVATE = [ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
 _ZONE = re.compile(r"[A-Za-z0-9._-]+(\](:\d+)?)?")
-_FOR_PACKETS = ("link", "elements", "presets", "wifi", "cpus", "traffic_secret", "radio_source", "room")
+_FOR_PACKETS = (
+    "link",
+    "reservation",
+    "elements",
+    "presets",
+    "wifi",
+    "cpus",
+    "traffic_secret",
+    "radio_source",
+    "room",
+)
 _FOR_REAL_HOSTS = ("ssh", "service_manager", "wired", "routes")
 
 
