@@ -126,8 +126,11 @@ def require_whole_in_spite_of(
 def kill(locks: Path, chance: random.Random) -> None:
     """Kill a worker at a random moment of its block; its rig is free within a second."""
     time.sleep(chance.uniform(0, 3 * RUN_S))
-    lock, pid = some_holder(locks, chance)
-    os.kill(pid, signal.SIGKILL)
+    while True:
+        lock, pid = some_holder(locks, chance)
+        with suppress(ProcessLookupError):  # its block ended just now
+            os.kill(pid, signal.SIGKILL)
+            break
     killed = time.monotonic()
     while holder(lock) == pid:
         assert time.monotonic() - killed < 1.0
