@@ -117,6 +117,9 @@ passport_rows <- function(meta, results) {
     modelled <- unique(results[power_source %in% "modelled", intersect(passport_text, names(results)), with = FALSE])
     rows <- rbind(passport_row(list())[0], modelled, fill = TRUE)[, lag_s := 0]
   }
+  if (nrow(rows) == 0L && is_simulated(list(meta = meta))) {
+    abort_invalid_data("No simulated run tells the power of a node, so there is no energy to analyse.")
+  }
   if (nrow(rows) == 0L) {
     abort_invalid_data("campaign.json names no meter: no session of this campaign has started a meter yet.")
   }

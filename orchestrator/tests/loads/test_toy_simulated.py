@@ -186,6 +186,79 @@ def test_a_simulator_that_dies_now_and_then_costs_attempts_alone(
     assert len(again) >= len(died)
 
 
+WRONG = {
+    "nan": "is not read",
+    "garbage": "is not read",
+    "other": "is not read",
+    "huge": "is not read",
+    "overlap": "not told in steps",
+    "negative": "not told in steps",
+    "short": "is told for 0.5 s",
+    "twice": "is told twice",
+    "stranger": "which is no host",
+    "missing": "end_ns",
+    "long": "netjoule-simulate: xxx",
+}
+
+
+@pytest.mark.parametrize("mode", WRONG)
+def test_a_wrong_answer_is_no_outcome(tmp_path: Path, program: Program, testbed: Path, mode: str) -> None:
+    out = tmp_path / "c"
+    file = workload(tmp_path, blocks=1, limits={"max_attempts": 1})
+    code, said = exit_code(program, *run_words(file, testbed, out), TOY_MODE=mode)
+    assert code == 4, said
+    assert "defect of netjoule" not in said
+    reasons = [run["reasons"][0] for run in lines(out, "runs.ndjson")]
+    assert {reason["code"] for reason in reasons} == {"simulation_failed"}
+    assert all(WRONG[mode] in reason["detail"] for reason in reasons), reasons
+    assert "no run" in exit_code(program, "-m", "netjoule", "check", str(out))[1]
+
+
+@pytest.mark.parametrize("rigs", [(), ("--rigs", "2")], ids=["alone", "rigs"])
+def test_a_simulation_that_takes_for_ever_is_stopped(
+    tmp_path: Path, program: Program, testbed: Path, rigs: tuple[str, ...]
+) -> None:
+    out = tmp_path / "c"
+    words = run_words(workload(tmp_path), testbed, out, *rigs)
+    process = program.start(*words, TOY_MODE="hang")
+    deadline = time.monotonic() + 60
+    while not simulators():
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    said = "".join(process.communicate(timeout=30))
+    assert process.returncode == 1, said
+    assert "go on with 'netjoule resume" in said
+    program.netjoule("resume", str(out), "--json")
+    require_whole(out, program, runs=4)
+
+
+def test_what_a_full_disk_or_a_power_cut_leaves_goes_on(
+    tmp_path: Path, program: Program, testbed: Path
+) -> None:
+    out = tmp_path / "c"
+    program.done(*run_words(workload(tmp_path), testbed, out))
+    whole = lines(out, "results.ndjson")
+    (out / "status.csv").write_text("")
+    (out / "blocks" / "README").write_text("a stranger's")
+    program.netjoule("resume", str(out), "--json")
+    (out / "blocks" / "README").unlink()
+    assert lines(out, "results.ndjson") == whole
+    (out / "blocks" / "README").write_text("a stranger's")
+    # Committed, but neither its lines nor its status reached the disk.
+    document = (out / "campaign.json").read_text()
+    (out / "campaign.json").write_text(document.replace('"status": "complete"', '"status": "running"'))
+    rows = (out / "status.csv").read_text().splitlines(keepends=True)
+    cut = [row for row in rows if not row.split(",")[1].startswith("b02") or ",valid," not in row]
+    (out / "status.csv").write_text("".join(cut))
+    (out / "blocks" / "2" / "runs.ndjson").write_text('{"run_id": "b02m002-20-a1"}\n')
+    program.netjoule("resume", str(out), "--json")
+    (out / "blocks" / "README").unlink()
+    require_whole(out, program, runs=4)
+    assert lines(out, "results.ndjson") == whole
+
+
 def test_a_run_is_written_out_in_full_and_only_as_it_was(
     tmp_path: Path, program: Program, testbed: Path
 ) -> None:

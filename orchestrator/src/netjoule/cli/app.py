@@ -75,7 +75,7 @@ TrustVars = Annotated[
 ]
 Rigs = Annotated[
     int | None,
-    typer.Option("--rigs", metavar="N", min=1, help="Blocks side by side on N rigs, by Dask."),
+    typer.Option("--rigs", metavar="N", min=1, max=64, help="Blocks side by side on N rigs, by Dask."),
 ]
 Scheduler = Annotated[
     str | None,

@@ -25,6 +25,8 @@ from netjoule.topology.topology import Topology
 from netjoule.workload.load import Event, Load, Outcome, Place
 from netjoule.workload.workload import Workload
 
+_MOST_WORDS = 1000
+
 
 @dataclass(frozen=True)
 class Simulation:
@@ -54,8 +56,15 @@ class Simulation:
         try:
             outcome = await self._outcome(row, simulator, document)
             return self._settled(document, outcome)
-        except (RunFailed, ValueError, KeyError, TypeError) as error:  # whatever a model answers
-            reason = Reason(getattr(error, "code", "") or FAILED, str(error))
+        except (
+            RunFailed,
+            ValueError,
+            LookupError,
+            TypeError,
+            ArithmeticError,
+        ) as error:  # whatever it answers
+            what = str(error) if isinstance(error, (RunFailed, ValueError)) else f"no outcome: {error!r}"
+            reason = Reason(getattr(error, "code", "") or FAILED, what[:_MOST_WORDS])
             failed = document | {"status": "failed", "reasons": [reason.as_json()]}
             event = {"t_s": 0.0, "source": "generator", "event": "run_failed", **reason.as_json()}
             contracts.validate("run", failed)
@@ -103,6 +112,9 @@ class Simulation:
         reasons = [reason.as_json() for reason in outcome.judge(windows.measure.t_end_s)]
         status = "invalid" if first_invalidating(reasons) else "done"
         document |= {"status": status, "reasons": reasons}
+        strangers = sorted({told["node"] for told in outcome.power} - set(self.topology.hosts))
+        if strangers:
+            raise ValueError(f"it tells the power of {', '.join(map(str, strangers))}, which is no host")
         result = simulated_result(document, outcome.intervals, outcome.power)
         if status == "done" and not result["valid"]:
             why = first_invalidating(result["reasons"])

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from netjoule.core.clock import Clock, boot_id
-from netjoule.core.errors import NetjouleError, RunFailed
+from netjoule.core.errors import HostLacks, NetjouleError, RunFailed
 from netjoule.core.signals import handled_by, termination_signals
 from netjoule.design import run_table
 from netjoule.execution.runner import Outcome
@@ -200,7 +200,8 @@ class BlocksRun:
             self._losses[done[block].rig] = 0
             self.listener.committed(done[block])
         # Asked to end: by us, or since another has it.
-        self._waiting[:0] = [b for b in returned.blocks if b not in lost and b not in committed]
+        left = set(unfinished_blocks(self.campaign)) - lost - set(committed)
+        self._waiting[:0] = [block for block in returned.blocks if block in left]
 
     def _commit(self, done: Sequence[Done]) -> list[int]:
         """Blocks that became a part of the campaign; not those whose owner is not the newest."""
@@ -212,7 +213,7 @@ class BlocksRun:
         self, workers: Workers, batch: Batch, rig: str, why: str, error: NetjouleError | None = None
     ) -> None:
         """Blocks did not come to their end on a rig: another has them next."""
-        if isinstance(error, SchedulerLost):
+        if isinstance(error, (SchedulerLost, HostLacks)):
             raise error
         owned = {block: self._owners[block] for block in batch if block in self._owners}
         for owner in {by for by, _ in owned.values()}:

@@ -10,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import logging
+import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING, Any
 
 from netjoule.core.errors import HostLacks, NetjouleError, RunFailed, UsageError, refused
+from netjoule.core.signals import handled_by, termination_signals
 from netjoule.rigs.block import RESUME, Done, execute_block
 from netjoule.rigs.simulated_batch import execute_batch
 from netjoule.store.campaign import Campaign
@@ -41,6 +44,7 @@ _CONFIG = {
 WORKER_TTL_S = 20.0
 """A worker that is not heard of for so long is taken for lost, and its block runs elsewhere."""
 _READY_S = 60.0
+_FOLDERS = "netjoule-rigs-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +260,9 @@ def _local(names: Sequence[str], stack: ExitStack) -> Iterator[Any]:
     """A scheduler and a worker for each rig on this machine, which listen on loopback."""
     from distributed import Nanny, Scheduler, SpecCluster
 
-    folder = stack.enter_context(TemporaryDirectory(prefix="netjoule-rigs-", ignore_cleanup_errors=True))
+    _sweep()
+    prefix = f"{_FOLDERS}{os.getpid()}-"
+    folder = stack.enter_context(TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True))
     options = {
         "host": LOOPBACK,
         "nthreads": 1,
@@ -271,17 +277,30 @@ def _local(names: Sequence[str], stack: ExitStack) -> Iterator[Any]:
         "options": {"host": LOOPBACK, "port": 0, "dashboard_address": f"{LOOPBACK}:0"},
     }
     specs = {name: {"cls": Nanny, "options": {**options, "name": name}} for name in names}
+    came: list[int] = []
     try:
-        cluster = SpecCluster(specs, scheduler, name="netjoule", silence_logs=logging.CRITICAL)
+        # Half a cluster cannot be ended: a signal is felt once it is whole.
+        with handled_by(lambda number, _frame: came.append(number), termination_signals()):
+            cluster = SpecCluster(specs, scheduler, name="netjoule", silence_logs=logging.CRITICAL)
     except OSError as error:
         raise refused("start", Path("Dask's workers"), error) from error
     except RuntimeError as error:
         raise RunFailed(
-            f"Dask's workers do not start: {error}",
-            next_step=f"see whether {LOOPBACK} is up (ip link set lo up)",
+            f"Dask's workers do not start: {str(error).rstrip('.')}",
+            next_step=f"run it again; where it stays so see whether {LOOPBACK} is up (ip link set lo up)",
         ) from error
     with cluster:
+        for number in came[:1]:
+            signal.raise_signal(number)
         yield cluster
+
+
+def _sweep() -> None:
+    """Remove folders of workers whose command was killed."""
+    for folder in Path(gettempdir()).glob(f"{_FOLDERS}*-*"):
+        pid = folder.name.removeprefix(_FOLDERS).partition("-")[0]
+        if not Path("/proc", pid).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _require_workers(client: Client, found: Workers, names: Sequence[str]) -> None:

@@ -30,7 +30,8 @@ from netjoule.testbeds.simulated.simulator import Simulator
 
 _LOOK_S = 0.5
 """Between two looks at whether it has to stop, and two words of how far it is."""
-_MOST_FAILURES_IN_A_ROW = 5
+_MOST_FAILURES = 20
+"""Of the first runs of a batch: then nothing works."""
 _MOST_SAID = 5
 
 
@@ -70,9 +71,14 @@ def write_out(campaign: Campaign, run_id: str) -> Path:
     home = blocks.home(campaign.path, row.block)
     results = simulated_blocks.documents(home / simulated_blocks.RESULTS)
     stored = next((result for result in results if result["run_id"] == run_id), None)
+    if stored is None or again.result is None:
+        why = again.run["reasons"][0]["detail"] if again.run["reasons"] else "nothing is wrong with it now"
+        has = "has" if stored else "has no"
+        raise InvalidData(
+            f"block {row.block} {has} result of it, but simulated again: {why}", where=f"run {run_id}"
+        )
     computed = json.loads(json.dumps(again.result))  # lists as a file has them
-    other = netjoule_energy.differing(stored, computed) if stored and computed else []
-    if other:
+    if other := netjoule_energy.differing(stored, computed):
         raise InvalidData(
             f"the simulation gives other numbers than block {row.block} has: {', '.join(other[:_MOST_SAID])}",
             where=f"run {run_id}",
@@ -151,7 +157,9 @@ class _Batch:
                 for row in waiting:
                     if self._must_stop(block, token):
                         return False
-                    one = await self.simulation.run(row, self.simulator)
+                    one = await self._run(row, block, token)
+                    if one is None:
+                        return False
                     writer.add(one)
                     settled[row.run_id] = simulated_blocks.row_of(one.run)
                     self._note(one)
@@ -163,14 +171,24 @@ class _Batch:
                 known, waiting = list(repeated), [row for row in repeated if row.run_id not in there]
         return True
 
+    async def _run(self, row: PlanRow, block: int, token: int) -> SimulatedRun | None:
+        """Simulate a run, however long that takes; None when it has to stop meanwhile."""
+        task = asyncio.ensure_future(self.simulation.run(row, self.simulator))
+        while not (await asyncio.wait({task}, timeout=_LOOK_S))[0]:
+            if self._must_stop(block, token):
+                task.cancel()
+                await asyncio.wait({task})
+                return None
+        return task.result()
+
     def _note(self, one: SimulatedRun) -> None:
-        """Count a run; too many failures in a row are the program's, not the runs'."""
+        """Count a run; where all of the first ones fail it is not the runs' fault."""
         self._done += 1
-        self._failures = self._failures + 1 if one.run["status"] == "failed" else 0
-        if self._failures >= _MOST_FAILURES_IN_A_ROW:
+        self._failures += one.run["status"] == "failed"
+        if self._failures == self._done == _MOST_FAILURES:
             reason = one.run["reasons"][0]
             raise RunFailed(
-                f"the last {self._failures} runs failed; the latest: {reason['detail']}", code=reason["code"]
+                f"the first {self._failures} runs failed; the latest: {reason['detail']}", code=reason["code"]
             )
 
     def _must_stop(self, block: int, token: int) -> bool:

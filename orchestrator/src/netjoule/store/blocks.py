@@ -12,7 +12,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from netjoule.core.errors import RunFailed, file_errors
+from netjoule.core.errors import RunFailed, file_errors, refused
 from netjoule.design.run_table import PlanRow
 
 BLOCKS = "blocks"
@@ -39,10 +39,14 @@ def home(campaign: Path, block: int) -> Path:
     return campaign / BLOCKS / str(block) if (campaign / BLOCKS).is_dir() else campaign
 
 
+def folder(campaign: Path, block: int) -> Path:
+    """Folder of a block that is a part of a campaign on rigs."""
+    return campaign / BLOCKS / str(block)
+
+
 def committed(campaign: Path) -> list[int]:
     """Blocks that are a part of the campaign, in order; none of one without rigs."""
-    folder = campaign / BLOCKS
-    return sorted(int(path.name) for path in folder.iterdir()) if folder.is_dir() else []
+    return sorted(int(path.name) for path in (campaign / BLOCKS).glob("*") if path.name.isdecimal())
 
 
 def private_folder(campaign: Path, block: int, token: int) -> Path:
@@ -71,20 +75,24 @@ def claim(campaign: Path, block: int, above: int, take_over: int | None = None) 
     token = max(above, *tokens(campaign, block), 0)
     while True:
         token += 1
-        folder = private_folder(campaign, block, token)
-        with suppress(FileExistsError):
-            folder.mkdir(parents=True)
+        mine = private_folder(campaign, block, token)
+        try:
+            mine.mkdir(parents=True)
             break
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise refused("create", mine, error) from error
     if take_over is not None:
         with suppress(OSError):  # it is gone: the block begins anew
-            private_folder(campaign, block, take_over).rename(folder)
+            private_folder(campaign, block, take_over).rename(mine)
     return token
 
 
 def is_stale(campaign: Path, block: int, token: int) -> bool:
     """Whether the owner with this token has to stop: another has the block, or it is in already."""
     mine = private_folder(campaign, block, token)
-    return not mine.is_dir() or tokens(campaign, block)[-1] > token
+    return not mine.is_dir() or max(tokens(campaign, block), default=token) > token
 
 
 def commit(campaign: Path, block: int, token: int) -> Path:
@@ -93,7 +101,7 @@ def commit(campaign: Path, block: int, token: int) -> Path:
     Raises:
         StaleOwner: its owner is not the newest, or the block is in already.
     """
-    target = campaign / BLOCKS / str(block)
+    target = folder(campaign, block)
     if target.exists() or is_stale(campaign, block, token):
         raise StaleOwner(f"block {block} has another owner than {token}")
     with file_errors("commit", target):
@@ -104,10 +112,10 @@ def commit(campaign: Path, block: int, token: int) -> Path:
 
 def take_out(campaign: Path, block: int, token: int) -> None:
     """Undo a commit: the block has lost something and goes on as private, under a new token."""
-    folder = private_folder(campaign, block, token)
-    with file_errors("move", folder):
-        folder.parent.mkdir(exist_ok=True)
-        (campaign / BLOCKS / str(block)).rename(folder)
+    private = private_folder(campaign, block, token)
+    with file_errors("move", private):
+        private.parent.mkdir(exist_ok=True)
+        folder(campaign, block).rename(private)
 
 
 def discard(campaign: Path, block: int) -> None:

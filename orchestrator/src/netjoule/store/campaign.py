@@ -527,15 +527,24 @@ class Campaign(AbstractContextManager["Campaign"]):
         committed = set(blocks.committed(self.path))
         for block in sorted({row.block for row in self._rows if row.status not in run_table.FINAL}):
             token, rig = self.owner_of(block)
-            if block in committed:
+            if block in committed and self._is_whole(block):
                 self._adopt({block: token}, rig)
                 continue
+            if block in committed:
+                blocks.take_out(self.path, block, token + 1)
             running = [row for row in self.rows_of(block) if row.status == "running"]
             if running:
                 self._settle([_with(row, *planfile.STOPPED) for row in running], rig, {block: token})
             again += [row.run_id for row in running]
         self._plan_again(set(again))
         return tuple(again)
+
+    def _is_whole(self, block: int) -> bool:
+        """Whether a block that is in has all of its runs: a power cut may take what was written last."""
+        if not self.is_simulated:
+            return True  # on disk before it was committed
+        first = [row for row in self.rows_of(block) if row.attempt == 1]
+        return not simulated_blocks.lost(blocks.folder(self.path, block), first)
 
     def _plan_lost_again(self) -> None:
         """Plan the finished runs again that are not whole any more; of imported ones there is no again.
@@ -564,7 +573,7 @@ class Campaign(AbstractContextManager["Campaign"]):
         for row in finished:
             by_block.setdefault(row.block, []).append(row)
         for block, of_block in sorted(by_block.items()):
-            home = blocks.home(self.path, block)
+            home = blocks.folder(self.path, block)
             lost = lost_of(home, of_block)
             if not lost:
                 continue

@@ -173,17 +173,22 @@ def _factors(rows: Sequence[PlanRow]) -> list[str]:
 def owners(campaign: Path) -> dict[str, tuple[int, str]]:
     """The greatest owner_token of each run that status.csv knows, with the rig of that owner."""
     found: dict[str, tuple[int, str]] = {}
-    for cells in _table(campaign / STATUS, "status")[1] if (campaign / STATUS).exists() else ():
+    for cells in _settled(campaign / STATUS):
         owner = (int(cells["owner_token"]), cells["rig"])
         if owner[0] >= found.get(cells["run_id"], (0, ""))[0]:
             found[cells["run_id"]] = owner
     return found
 
 
+def _settled(path: Path) -> Iterable[Mapping[str, str]]:
+    """Rows of status.csv; none of one that is not there, or in which a full disk left nothing."""
+    return _table(path, "status")[1] if path.exists() and path.stat().st_size else ()
+
+
 def _with_status(rows: Sequence[PlanRow], path: Path) -> Iterator[PlanRow]:
     """Rows with the last status of each run; one that has none is planned."""
     last: dict[str, tuple[int, str, str]] = {}
-    for cells in _table(path, "status")[1] if path.exists() else ():
+    for cells in _settled(path):
         token = int(cells["owner_token"])
         if token >= last.get(cells["run_id"], (0, "", ""))[0]:
             last[cells["run_id"]] = (token, cells["status"], cells["reason"])

@@ -128,11 +128,14 @@ def documents(path: Path) -> Iterator[dict[str, Any]]:
 
 def lost(folder: Path, rows: Sequence[PlanRow]) -> dict[str, str]:
     """Finished runs that a block does not have any more, in words by run_id."""
-    runs, results = set[str](), set[str]()
-    with suppress(InvalidData):
-        runs |= {run["run_id"] for run in documents(folder / RUNS)}
-        results |= {run["run_id"] for run in documents(folder / RESULTS)}
-    whole = {row.run_id for row in rows if row.run_id in runs and (row.run_id in results or row.reason)}
+    failed, results, runs = set[str](), set[str](), set[str]()
+    with suppress(InvalidData, KeyError, TypeError):
+        for result in documents(folder / RESULTS):
+            results.add(result["run_id"])
+        for run in documents(folder / RUNS):
+            runs.add(row_of(run).run_id)
+            failed |= {run["run_id"]} if run["status"] == "failed" else set()
+    whole = runs & (results | failed)
     return {row.run_id: "its lines are gone" for row in rows if row.run_id not in whole}
 
 
@@ -176,4 +179,4 @@ def write_out(one: SimulatedRun, load: str, folder: Path) -> None:
 
 
 def _line(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
+    return json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n"

@@ -7,6 +7,7 @@ Each run is written out, in that form, into a folder that is removed again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -43,6 +44,7 @@ def blocks_and_runs(
             yield Defect(base, "", "plan.csv has no such block")
             continue
         yield from _tables(path, folder)
+        yield from _twice(path, folder)
         try:
             for run_id, one in simulated_blocks.written_out(folder):
                 there.add(run_id)
@@ -62,6 +64,18 @@ def _tables(path: Path, folder: Path) -> Iterator[Defect]:
     for name in ("intervals", "events"):
         if (table := folder / f"{name}.csv").exists():
             yield from tables.table(table.relative_to(path).as_posix(), table, f"block_{name}")
+
+
+def _twice(path: Path, folder: Path) -> Iterator[Defect]:
+    """A run has one line in each file of documents; which of two would hold?"""
+    for name in (simulated_blocks.RUNS, simulated_blocks.RESULTS):
+        seen = set[str]()
+        with suppress(NetjouleError):  # told where the runs are read
+            for document in simulated_blocks.documents(folder / name):
+                if document["run_id"] in seen:
+                    file = (folder / name).relative_to(path).as_posix()
+                    yield Defect(file, f"run {document['run_id']}", "it stands twice")
+                seen.add(document["run_id"])
 
 
 def _run(

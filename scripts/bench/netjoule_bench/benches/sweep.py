@@ -88,7 +88,9 @@ def _ask(simulator: Path, runs: int) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         for number in range(runs):
-            process.stdin.write(json.dumps({"wait_s": 1.0, "each_s": 0.02, "seed": number}) + "\n")
+            process.stdin.write(
+                json.dumps({"wait_s": 1.0, "each_s": 0.02, "seed": number, "id": number}) + "\n"
+            )
             process.stdin.flush()
             process.stdout.readline()
         process.stdin.close()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program that simulates: a JSON document on a line asks it, and one on a line is what came of that.
 
-It stays up from run to run. Its times are of the simulation, which begins at 0 in every run. What it cannot
-do it answers with ``{"error": "one sentence"}``; what it prints on stderr is shown when it dies.
+Each has an ``id``, and the answer has that of its question. The program stays up from run to run. Its times
+are of the simulation, which begins at 0 in every run. What it cannot do it answers with
+``{"error": "one sentence"}``; what it prints on stderr is shown when it dies.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks, RunFailed
+from netjoule_contracts import reading
 
 PROGRAM = "netjoule-simulate"
 FAILED = "simulation_failed"
@@ -40,6 +42,7 @@ class Simulator:
     def __init__(self) -> None:
         """Nothing runs yet."""
         self._process: Process | None = None
+        self._asked = 0
 
     async def simulate(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
         """What came of a document; see `Place.simulate`.
@@ -53,20 +56,24 @@ class Simulator:
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
+        self._asked += 1
         try:
-            process.stdin.write(json.dumps(document, allow_nan=False).encode() + b"\n")
+            asked = {**document, "id": self._asked}
+            process.stdin.write(json.dumps(asked, allow_nan=False).encode() + b"\n")
             await process.stdin.drain()
             line = await process.stdout.readline()
             if not line.endswith(b"\n"):
                 raise BrokenPipeError
-            told = json.loads(line)
+            told = reading.value_of(line)
+            if not isinstance(told, dict) or told.get("id") != self._asked:
+                raise ValueError("it is no object with the id of what was asked")
         except (BrokenPipeError, ConnectionResetError):
             raise RunFailed(f"{PROGRAM} ended: {await self._last_words()}", code=FAILED) from None
         except ValueError as error:
             await self.close()  # nobody knows what the next line would belong to
-            raise RunFailed(f"{PROGRAM} answered with no JSON document: {error}", code=FAILED) from None
-        if not isinstance(told, dict) or "error" in told:
-            said = told.get("error") if isinstance(told, dict) else told
+            raise RunFailed(f"the answer of {PROGRAM} is not read: {error}", code=FAILED) from None
+        if "error" in told:
+            said = str(told["error"])[:_MOST_WORDS].encode(errors="replace").decode()
             raise RunFailed(f"{PROGRAM}: {said}", code=FAILED)
         return told
 
