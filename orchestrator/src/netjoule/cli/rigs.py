@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -131,6 +132,8 @@ class _Shown:
     output: Output
     sink: ProgressSink
     latest: dict[Batch, tuple[int, int, float]] = field(default_factory=dict)
+    _counts: Counter[int] = field(default_factory=Counter)
+    _counted_rows: object = None
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Pass on what a worker said, with numbers of the whole campaign in place of its blocks'."""
@@ -171,21 +174,32 @@ class _Shown:
         for block in batch:
             self.output.event({"event": "block_lost", "block": block, "rig": rig, "detail": why})
 
-    def _wanted(self) -> list[PlanRow]:
-        return last_attempts(self.campaign.rows())
+    def _unsettled(self) -> Counter[int]:
+        """Runs that are still to come by block, and under 0 how many there are in all that count.
+
+        Of a long sweep: counted anew only where the campaign's rows have changed.
+        """
+        rows = self.campaign.rows()
+        if rows is not self._counted_rows:
+            wanted = last_attempts(rows)
+            self._counts = Counter(row.block for row in wanted if row.status not in run_table.FINAL)
+            self._counts[0], self._counted_rows = len(wanted), rows
+        return self._counts
 
     def _done(self) -> tuple[int, int]:
-        wanted = self._wanted()
-        settled = sum(row.status in run_table.FINAL for row in wanted)
-        return settled + sum(done for done, _, _ in self.latest.values()), len(wanted)
+        counts = self._unsettled()
+        total = counts[0]
+        settled = 2 * total - counts.total()
+        return settled + sum(done for done, _, _ in self.latest.values()), total
 
     def _remaining_s(self) -> float:
         """Of the blocks under way and those that wait, spread over the rigs; at least the longest of them."""
         under_way = [remaining_s for _, _, remaining_s in self.latest.values()]
         left = sum(total - done for done, total, _ in self.latest.values())
         run_s = sum(under_way) / left if left else 0.0
-        theirs = {block for batch in self.latest for block in batch}
-        waiting = sum(row.status not in run_table.FINAL and row.block not in theirs for row in self._wanted())
+        counts = self._unsettled()
+        theirs = sum(counts[block] for batch in self.latest for block in batch)
+        waiting = counts.total() - counts[0] - theirs
         return max([(sum(under_way) + waiting * run_s) / self.rigs, *under_way])
 
     def _row(self, event: Mapping[str, Any]) -> PlanRow | None:

@@ -29,7 +29,9 @@ from netjoule.store.simulated_blocks import BlockWriter, SimulatedRun
 from netjoule.testbeds.simulated.simulator import Simulator
 
 _LOOK_S = 0.5
-"""Between two looks at whether it has to stop, and two words of how far it is."""
+"""Between two looks at whether it has to stop."""
+_WORD_S = 2.0
+"""Between two words of how far it is."""
 _MOST_FAILURES = 20
 """Of the first runs of a batch: then nothing works."""
 _MOST_SAID = 5
@@ -130,6 +132,7 @@ class _Batch:
     simulator: Simulator = field(default_factory=Simulator)
     _began_s: float = field(default_factory=time.monotonic)
     _looked_s: float = 0.0
+    _told_s: float = 0.0
     _done: int = 0
     _failures: int = 0
 
@@ -197,7 +200,8 @@ class _Batch:
         if now_s - self._looked_s < _LOOK_S:
             return False
         self._looked_s = now_s
-        if self._done:
+        if self._done and now_s - self._told_s > _WORD_S:
+            self._told_s = now_s
             left = max(0, self._total - self._done)
             told = {"done": min(self._done, self._total), "total": self._total, "t_s": now_s - self._began_s}
             remaining_s = left * (now_s - self._began_s) / self._done
