@@ -179,6 +179,7 @@ class BlocksRun:
         if event["event"] == "blocks_begun":
             rig, tokens = str(event["rig"]), dict(event["tokens"])
             fresh = {b: token for b, token in tokens.items() if token > self._owners.get(b, ("", 0))[1]}
+            fresh = fresh if tuple(tokens) in self._flying else {}  # else told late, of what is back
             self._owners |= {block: (rig, token) for block, token in fresh.items()}
             if fresh:
                 self._flying[tuple(tokens)] = rig  # Dask may have moved it

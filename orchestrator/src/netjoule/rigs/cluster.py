@@ -40,6 +40,8 @@ _CONFIG = {
     "distributed.comm.timeouts.connect": "20s",
     "distributed.worker.daemon": False,  # a worker starts processes
     "distributed.admin.tick.limit": "30s",
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.worker.profile.enabled": False,  # its samples would cost a simulation a tenth of its time
 }
 WORKER_TTL_S = 20.0
 """A worker that is not heard of for so long is taken for lost, and its block runs elsewhere."""

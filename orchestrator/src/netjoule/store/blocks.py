@@ -79,7 +79,10 @@ def claim(campaign: Path, block: int, above: int, take_over: int | None = None) 
         try:
             mine.mkdir(parents=True)
             break
-        except FileExistsError:
+        except (
+            FileExistsError,
+            FileNotFoundError,
+        ):  # another's; or the folder went, as it was empty just then
             continue
         except OSError as error:
             raise refused("create", mine, error) from error
