@@ -133,7 +133,7 @@ python_extras() { # their stamp goes with the environment
 
 labgrid_environment() { # one of its own: labgrid brings another pyserial
   local stamp=.labgrid/requirements.sha256 wanted
-  wanted=$(cat scripts/requirements-labgrid.txt | sha256sum)
+  wanted=$(sha256sum <scripts/requirements-labgrid.txt)
   [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || return 0
   say "Python environment .labgrid: installing the extra labgrid"
   python3 -m venv --clear .labgrid || fail "python3 -m venv .labgrid failed" "read the error above; then: make test"
