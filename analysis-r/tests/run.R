@@ -30,6 +30,11 @@ tests <- as.data.frame(results)
 failed <- tests$failed > 0L | tests$error
 slowest <- head(tests[order(-tests$real), ], 30L)
 cat("slowest tests, s:", sprintf("%7.2f  %s: %s", slowest$real, slowest$file, slowest$test), sep = "\n")
+# Once more at the end: of a long output the end is what is kept.
+for (test in results[failed]) {
+  wrong <- Filter(\(seen) inherits(seen, c("expectation_failure", "expectation_error")), test$results)
+  for (seen in wrong) cat(sprintf("failed: %s: %s\n%s\n", test$file, test$test, conditionMessage(seen)))
+}
 if (any(tests$skipped)) cat("skipped:", paste(tests$test[tests$skipped], collapse = "; "), "\n")
 cat(sprintf("%d passed, %d failed\n", sum(!failed & !tests$skipped), sum(failed)))
 quit(status = if (any(failed) || nrow(tests) == 0L) 1L else 0L)

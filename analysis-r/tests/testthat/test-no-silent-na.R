@@ -344,7 +344,7 @@ for (name in names(campaigns)) {
 
 test_that("every table of the contract has rules, but those of raw data", {
   contracted <- sub(".table.json", "", list.files(file.path(contracts_dir(), "tables")), fixed = TRUE)
-  raw <- c("clocks", "events", "intervals", "intervals_1", "meters", "plan", "plan_1", "radio", "status")
+  raw <- c("clocks", "events", "intervals", "intervals_1", "meters", "plan", "plan_1", "power", "radio", "status")
   expect_identical(setdiff(contracted, c(raw, names(allowed))), character())
 })
 
