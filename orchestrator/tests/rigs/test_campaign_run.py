@@ -148,7 +148,7 @@ def test_a_late_owner_changes_nothing(tmp_path: Path) -> None:
     with campaign(tmp_path / "c", blocks=2, rigs=2) as of:
         heard, _ = run(of, twice)
         assert of.document["status"] != "running"
-        assert of.commit_blocks({1: late[0].token}, late[0].rig) == []
+        assert of.owned.commit({1: late[0].token}, late[0].rig) == []
     assert sorted(block for block, _ in heard.blocks) == [1, 2]
     require_whole(tmp_path / "c")
 
@@ -172,7 +172,7 @@ def test_a_kill_between_rename_and_status_is_settled_when_it_goes_on(tmp_path: P
         work = BlocksRun(of, Clock(), Heard())
         of.begin_session(boot_id="b", monotonic_ns=0, utc=Clock().utc_now())
         done = fake_execution(of.path, 1, "rig1", 0, lambda event: None)
-        of.begin_blocks({1: done.token}, "rig1")
+        of.owned.begin({1: done.token}, "rig1")
         blocks.commit(of.path, 1, done.token)  # and here it is killed
         del work
     with Campaign.open(tmp_path / "c") as of:
@@ -229,7 +229,7 @@ def test_check_names_a_block_that_is_not_what_the_campaign_says(tmp_path: Path, 
     else:
         row = Campaign.read(home).rows()[0]
         with Campaign.open(home) as of:
-            of._settle([replace(row, status="invalid", reason="meter_gap")], "rig1", {row.block: 99})
+            of.owned._record([replace(row, status="invalid", reason="meter_gap")], "rig1", {row.block: 99})
     assert any(defect.file.startswith("blocks") for defect in check_campaign(tmp_path / "c"))
 
 

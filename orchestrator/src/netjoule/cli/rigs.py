@@ -20,7 +20,7 @@ from netjoule.execution.progress import ProgressEvent, ProgressSink
 from netjoule.execution.runner import Outcome
 from netjoule.rigs import cluster, simulated_batch
 from netjoule.rigs.alone import Alone
-from netjoule.rigs.block import Done
+from netjoule.rigs.block import RESUME, Done
 from netjoule.rigs.campaign_run import Batch, BlocksRun, called
 from netjoule.store.campaign import Campaign
 from netjoule.topology.topology import SIMULATED, Topology
@@ -109,10 +109,11 @@ def run(campaign: Campaign, asked: Asked, output: Output) -> Outcome:
     Raises:
         NetjouleError: see `cluster.workers` and `BlocksRun.run`.
     """
-    names = campaign.topology.rigs
+    names, folder = campaign.topology.rigs, campaign.path.resolve()
+    program = () if campaign.is_simulated else RESUME
     with (
         _shown(campaign, len(names), output) as work,
-        cluster.workers(names, campaign.path.resolve(), work.inbox.put, scheduler=asked.scheduler) as workers,
+        cluster.workers(names, folder, work.inbox.put, scheduler=asked.scheduler, program=program) as workers,
     ):
         output.error(f"{', '.join(names)}: dashboard {workers.dashboard}, /metrics beside it")
         output.event({"event": "rigs", "rigs": list(names), "dashboard": workers.dashboard})

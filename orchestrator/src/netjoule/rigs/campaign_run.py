@@ -157,7 +157,7 @@ class BlocksRun:
             if batch := self._next_for(rig, len(free), len(there)):
                 self._waiting = [block for block in self._waiting if block not in batch]
                 self._flying[batch] = rig
-                workers.submit({block: self.campaign.owner_of(block)[0] for block in batch}, rig)
+                workers.submit({block: self.campaign.owned.owner_of(block)[0] for block in batch}, rig)
 
     def _require_rigs(self, there: list[str]) -> None:
         if not there:
@@ -183,7 +183,7 @@ class BlocksRun:
             self._owners |= {block: (rig, token) for block, token in fresh.items()}
             if fresh:
                 self._flying[tuple(tokens)] = rig  # Dask may have moved it
-                self.campaign.begin_blocks(fresh, rig)
+                self.campaign.owned.begin(fresh, rig)
         self.listener.event(event)
 
     def _take_back(self, workers: Workers, returned: Returned) -> None:
@@ -208,7 +208,7 @@ class BlocksRun:
         """Blocks that became a part of the campaign; not those whose owner is not the newest."""
         if not done:
             return []
-        return self.campaign.commit_blocks({one.block: one.token for one in done}, done[0].rig)
+        return self.campaign.owned.commit({one.block: one.token for one in done}, done[0].rig)
 
     def _lose(
         self, workers: Workers, batch: Batch, rig: str, why: str, error: NetjouleError | None = None
@@ -218,7 +218,7 @@ class BlocksRun:
             raise error
         owned = {block: self._owners[block] for block in batch if block in self._owners}
         for owner in {by for by, _ in owned.values()}:
-            self.campaign.lose_blocks({b: token for b, (by, token) in owned.items() if by == owner}, owner)
+            self.campaign.owned.lose({b: token for b, (by, token) in owned.items() if by == owner}, owner)
         self.listener.lost(batch, rig, why)
         self._waiting[:0] = batch
         for block in batch:

@@ -25,7 +25,6 @@ from netjoule.core.errors import HostLacks, NetjouleError, RunFailed, UsageError
 from netjoule.core.signals import handled_by, termination_signals
 from netjoule.rigs.block import RESUME, Done, execute_block
 from netjoule.rigs.simulated_batch import execute_batch
-from netjoule.store.campaign import Campaign
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -95,7 +94,7 @@ class Workers:
         names: of the rigs.
         campaign: folder of the campaign, which all of them see under this path.
         put: takes `Returned` and `Told` as they come, from another thread.
-        program: runs a block, see `block.RESUME`.
+        program: runs a block, see `block.RESUME`; none simulates blocks in the worker itself.
     """
 
     def __init__(
@@ -337,7 +336,7 @@ def _task(campaign: str, above: Mapping[int, int], program: Sequence[str]) -> tu
         worker.log_event(_TOPIC, dict(event))
 
     folder, rig = Path(campaign), str(worker.name)
-    if Campaign.read_head(folder).is_simulated:
+    if not program:
         return execute_batch(folder, above, rig, tell)
     return tuple(
         execute_block(folder, block, rig, known, tell, program=program) for block, known in above.items()

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Container, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,8 @@ from netjoule.design import run_table
 from netjoule.design.run_table import MiniBlock, PlanRow
 from netjoule.store import blocks, folder_limits, planfile, recovery, simulated_blocks
 from netjoule.store.blocks import document_name
+from netjoule.store.ledger import Ledger, with_state
+from netjoule.store.owned_blocks import OwnedBlocks
 from netjoule.store.session import Session, begun, ended, rfc3339
 from netjoule.topology.rigs import FIRST
 from netjoule.topology.topology import SIMULATED, Topology
@@ -58,11 +59,11 @@ class Campaign(AbstractContextManager["Campaign"]):
         """Of every random choice of the campaign."""
         self.created = datetime.fromisoformat(str(document["created_utc"]))
         self._document = document
-        self._rows = tuple(rows)
         self._lock = lock
-        self._by_id = {row.run_id: row for row in self._rows}
-        self._written = set(self._by_id)
-        self._owners: dict[int, tuple[int, str]] | None = None
+        self._ledger = Ledger(
+            path, rows, session=len(document["sessions"]), rig=str(document["topology"].get("rig", FIRST))
+        )
+        self._owned = OwnedBlocks(path, self._ledger, is_simulated=self.is_simulated, rows_in=self._rows_in)
         self.cut: dict[str, int] = {}
         """Bytes of unfinished last lines that opening cut, by file."""
         self.ends_s: dict[str, float | None] = {}
@@ -127,8 +128,8 @@ class Campaign(AbstractContextManager["Campaign"]):
         for folder in campaign._folders:
             with file_errors("create", path / folder):
                 (path / folder).mkdir()
-        planfile.write_plan(path, campaign._rows)
-        planfile.append_status(path, campaign._rows, 0, created)
+        planfile.write_plan(path, campaign.rows())
+        planfile.append_status(path, campaign.rows(), 0, created)
         campaign._save_document()
         return campaign
 
@@ -149,8 +150,12 @@ class Campaign(AbstractContextManager["Campaign"]):
         with file_errors("open", path):
             lock = files.take_lock(path)
         campaign = cls(path, document, rows, lock)
-        campaign.recover()
-        campaign._plan_lost_again()
+        if campaign.on_rigs:
+            campaign._cut_torn_lines()
+            campaign.lost = campaign.owned.recover(every=True)
+        else:
+            campaign.recover()
+            campaign._plan_lost_again()
         return campaign
 
     @classmethod
@@ -203,11 +208,11 @@ class Campaign(AbstractContextManager["Campaign"]):
 
     def rows(self) -> tuple[PlanRow, ...]:
         """All rows of plan.csv, in the order of execution."""
-        return self._rows
+        return self._ledger.rows
 
     def run_dir(self, run_id: str) -> Path:
         """Folder of a run; made by the first write."""
-        return blocks.run_folder(self.path, self._by_id[run_id])
+        return blocks.run_folder(self.path, self._ledger.row(run_id))
 
     @property
     def on_rigs(self) -> bool:
@@ -219,9 +224,15 @@ class Campaign(AbstractContextManager["Campaign"]):
         """Whether its blocks are simulated, and written as `simulated_blocks` has it."""
         return bool(self._document["topology"]["kind"] == SIMULATED)
 
+    @property
+    def owned(self) -> OwnedBlocks:
+        """Its blocks and their owners, of a campaign on rigs that is open for writing."""
+        self._writable()
+        return self._owned
+
     def rows_of(self, block: int) -> tuple[PlanRow, ...]:
         """Rows of a block, in the order of execution."""
-        return tuple(row for row in self._rows if row.block == block)
+        return self._ledger.rows_of(block)
 
     # -- on this machine ---------------------------------------------------------------------------
 
@@ -253,13 +264,12 @@ class Campaign(AbstractContextManager["Campaign"]):
 
         Appends repeats to plan.csv.
         """
-        rows = run_table.with_repeats(self._rows, self.seed, self.workload.max_attempts)
-        repeats = [row for row in rows if row.run_id not in self._written]
-        if repeats:
+        rows = self._ledger.rows
+        repeated = run_table.with_repeats(rows, self.seed, self.workload.max_attempts)
+        if len(repeated) > len(rows):
             self._writable()
-            planfile.append_plan(self.path, repeats)
-        self._set_rows(rows)
-        return run_table.next_mini_block(self._rows)
+            self._ledger.add(repeated)
+        return run_table.next_mini_block(self._ledger.rows)
 
     def set_status(self, run_id: str, status: str, reason: str = "") -> None:
         """Record the state of a run in status.csv, on disk when this returns.
@@ -273,92 +283,13 @@ class Campaign(AbstractContextManager["Campaign"]):
             raise RunFailed(f"run {run_id}: status invalid needs a reason code")
         self._writable()
         _require_continuable(self.path, self._document)
-        changed = replace(self._by_id[run_id], status=status, reason=reason)
-        self._append_status([changed])
-        self._set_rows([changed if row.run_id == run_id else row for row in self._rows])
+        self._ledger.settle([with_state(self._ledger.row(run_id), status, reason)])
 
     def end_by_rule(self, rule: str) -> None:
         """Record that nothing more has to run, on disk when this returns; `rule`: what ended the campaign."""
         self._writable()
-        ended = {
-            row.run_id: replace(row, status="not_needed", reason=rule)
-            for row in self._rows
-            if row.status not in run_table.FINAL
-        }
-        self._append_status(list(ended.values()))
-        self._set_rows([ended.get(row.run_id, row) for row in self._rows])
-
-    # -- blocks on rigs --------------------------------------------------------------------------
-
-    def owner_of(self, block: int) -> tuple[int, str]:
-        """The greatest owner_token that status.csv knows of a block, and its rig; 0 and none without any."""
-        if self._owners is None:
-            known = planfile.owners(self.path)
-            self._owners = {}
-            for row in self._rows:
-                self._owners[row.block] = max(
-                    self._owners.get(row.block, (0, "")), known.get(row.run_id, (0, ""))
-                )
-        return self._owners.get(block, (0, ""))
-
-    def begin_blocks(self, tokens: Mapping[int, int], rig: str) -> None:
-        """Record that a rig has blocks, by their owner_tokens, on disk when this returns."""
-        self._settle([_with(row, "running", "") for row in self._unsettled(tokens)], rig, tokens)
-
-    def lose_blocks(self, tokens: Mapping[int, int], rig: str) -> None:
-        """Record that the owner of blocks was lost: their runs are planned again."""
-        running = [row for row in self._unsettled(tokens) if row.status == "running"]
-        self._settle([_with(row, *planfile.LOST) for row in running], rig, tokens)
-        self._plan_again({row.run_id for row in running})
-
-    def commit_blocks(self, tokens: Mapping[int, int], rig: str) -> list[int]:
-        """Make whole blocks that a worker has written a part of the campaign, on disk when this returns.
-
-        Returns:
-            those that are in; the others have another owner by now.
-        """
-        self._writable()
-        committed = []
-        for block, token in tokens.items():
-            with suppress(blocks.StaleOwner):
-                blocks.commit(self.path, block, token)
-                committed.append(block)
-        self._adopt({block: tokens[block] for block in committed}, rig)
-        return committed
-
-    def _unsettled(self, of: Container[int]) -> list[PlanRow]:
-        return [row for row in self._rows if row.block in of and row.status not in run_table.FINAL]
-
-    def _adopt(self, tokens: Mapping[int, int], rig: str) -> None:
-        """Take over what blocks' own files say of their runs, and what they know of the meters."""
-        rows = [row for block in tokens for row in self._rows_in(block)]
-        repeats = [row for row in rows if row.run_id not in self._written]
-        if repeats:
-            planfile.append_plan(self.path, repeats)
-            self._set_rows(run_table.in_order([*self._rows, *repeats]))
-        self._settle(rows, rig, tokens)
-
-    def _rows_in(self, block: int) -> Sequence[PlanRow]:
-        """Runs of a block that is a part of the campaign, as its own files have them."""
-        home = blocks.home(self.path, block)
-        if self.is_simulated:
-            return run_table.superseded(simulated_blocks.rows_of(home))
-        of_block = Campaign.read(home)
-        if not self._document["meters"]:
-            known = of_block.document
-            found = {name: known[name] for name in ("meters", "device_models") if name in known}
-            self._update(**found, versions={**self._document["versions"], **known["versions"]})
-        return of_block.rows()
-
-    def _settle(self, rows: Sequence[PlanRow], rig: str, tokens: Mapping[int, int]) -> None:
-        """Record the state of runs that a rig has or had."""
-        self._writable()
-        self._append_status(rows, rig, tokens)
-        for block, token in tokens.items():
-            if token >= self.owner_of(block)[0] and self._owners is not None:
-                self._owners[block] = (token, rig)
-        changed = {row.run_id: row for row in rows}
-        self._set_rows([changed.get(row.run_id, row) for row in self._rows])
+        left = [row for row in self._ledger.rows if row.status not in run_table.FINAL]
+        self._ledger.settle([with_state(row, "not_needed", rule) for row in left])
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -373,6 +304,7 @@ class Campaign(AbstractContextManager["Campaign"]):
             last_logged_s=recovery.last_logged_s(self.path),
         )
         self._update(sessions=sessions, status="running")
+        self._ledger.session = len(sessions)
         return session
 
     def end_session(self, session: Session, *, end: str, monotonic_ns: int, utc: datetime) -> None:
@@ -484,7 +416,7 @@ class Campaign(AbstractContextManager["Campaign"]):
         """
         return tuple(
             row.run_id
-            for row in self._rows
+            for row in self._ledger.rows
             if row.status in run_table.FINAL
             and not (self.run_dir(row.run_id) / "result.json").exists()
             and recovery.finished_status(self.run_dir(row.run_id)) is not None
@@ -492,104 +424,41 @@ class Campaign(AbstractContextManager["Campaign"]):
 
     # -- crash safety ----------------------------------------------------------------------------
 
-    def recover(self) -> tuple[str, ...]:
+    def recover(self) -> None:
         """Settle what a crash left; harmless when nothing is to settle.
 
         Unfinished last lines of tables are cut. A run that was under way counts as finished when its
         run.json is complete (closing idle window known); otherwise its partial files are removed, its
-        events stay, and it is planned again.
-
-        Returns:
-            run_ids that have to run again.
+        events stay, and it is planned again. Blocks on rigs: see `OwnedBlocks.recover`.
         """
-        self.cut |= recovery.cut_torn_lines(self.path)
-        logs = (file for file in self.cut if file.startswith(("meters/", "radio/")))
-        self.ends_s = {file: recovery.last_time_s(self.path / file) for file in logs}
-        again = []
         if self.on_rigs:
-            return self._recover_blocks()
-        for row in self._rows:
+            self.owned.recover(every=False)
+            return
+        self._cut_torn_lines()
+        again = set()
+        for row in self._ledger.rows:
             if row.status != "running":
                 continue
             finished = recovery.finished_status(self.run_dir(row.run_id))
             if finished is None:
                 recovery.discard(self.run_dir(row.run_id))
-                self.set_status(row.run_id, *planfile.STOPPED)
-                again.append(row.run_id)
-            else:
-                self.set_status(row.run_id, *finished)
-        self._plan_again(set(again))
-        return tuple(again)
+                again.add(row.run_id)
+            self.set_status(row.run_id, *(finished or planfile.STOPPED))
+        self._ledger.plan_again(again)
 
-    def _recover_blocks(self) -> tuple[str, ...]:
-        """As `recover`: a block that is in is taken over, what else was under way is planned again."""
-        again: list[str] = []
-        committed = set(blocks.committed(self.path))
-        for block in sorted({row.block for row in self._rows if row.status not in run_table.FINAL}):
-            token, rig = self.owner_of(block)
-            if block in committed and self._is_whole(block):
-                self._adopt({block: token}, rig)
-                continue
-            if block in committed:
-                blocks.take_out(self.path, block, token + 1)
-            running = [row for row in self.rows_of(block) if row.status == "running"]
-            if running:
-                self._settle([_with(row, *planfile.STOPPED) for row in running], rig, {block: token})
-            again += [row.run_id for row in running]
-        self._plan_again(set(again))
-        return tuple(again)
-
-    def _is_whole(self, block: int) -> bool:
-        """Whether a block that is in has all of its runs: a power cut may take what was written last."""
-        if not self.is_simulated:
-            return True  # on disk before it was committed
-        first = [row for row in self.rows_of(block) if row.attempt == 1]
-        return not simulated_blocks.lost(blocks.folder(self.path, block), first)
+    def _cut_torn_lines(self) -> None:
+        self.cut |= recovery.cut_torn_lines(self.path)
+        logs = (file for file in self.cut if file.startswith(("meters/", "radio/")))
+        self.ends_s = {file: recovery.last_time_s(self.path / file) for file in logs}
 
     def _plan_lost_again(self) -> None:
-        """Plan the finished runs again that are not whole any more; of imported ones there is no again.
-
-        An invalid run whose mini-block was repeated since stays what it is.
-        """
-        last = {row.run_id for row in run_table.last_attempts(self._rows)}
-        finished = [
-            row
-            for row in self._rows
-            if row.status in run_table.HAPPENED and (row.status != "invalid" or row.run_id in last)
-        ]
-        if self.on_rigs:
-            self._take_out_losers(finished)
-            return
-        self.lost = {} if "imported" in self._document else recovery.lost(self.path, finished)
+        """Plan the finished runs again that are not whole any more; of imported ones there is no again."""
+        if "imported" not in self._document:
+            self.lost = recovery.lost(self.path, self._ledger.finished())
         for run_id in self.lost:
             recovery.discard(self.run_dir(run_id))
             self.set_status(run_id, *planfile.STOPPED)
-        self._plan_again(self.lost)
-
-    def _take_out_losers(self, finished: Sequence[PlanRow]) -> None:
-        """Blocks with runs that have lost something go on as private ones: those are run again."""
-        lost_of = simulated_blocks.lost if self.is_simulated else recovery.lost
-        by_block: dict[int, list[PlanRow]] = {}
-        for row in finished:
-            by_block.setdefault(row.block, []).append(row)
-        for block, of_block in sorted(by_block.items()):
-            home = blocks.folder(self.path, block)
-            lost = lost_of(home, of_block)
-            if not lost:
-                continue
-            self.lost |= lost
-            token, rig = self.owner_of(block)
-            if home.is_dir():
-                blocks.take_out(self.path, block, token + 1)
-            rows = self.rows_of(block)
-            self._settle([_with(row, *planfile.STOPPED) for row in rows], rig, {block: token + 1})
-            self._plan_again({row.run_id for row in rows})
-
-    def _plan_again(self, run_ids: Container[str]) -> None:
-        """Runs that have to run again; their last row in status.csv says that they were stopped."""
-        self._set_rows(
-            [replace(r, status="planned", reason="") if r.run_id in run_ids else r for r in self._rows]
-        )
+        self._ledger.plan_again(self.lost)
 
     # -- internals -------------------------------------------------------------------------------
 
@@ -598,12 +467,17 @@ class Campaign(AbstractContextManager["Campaign"]):
         """Folders that it begins with."""
         return (blocks.BLOCKS,) if self.on_rigs else ("meters", "radio", "runs")
 
-    def _append_status(
-        self, rows: Sequence[PlanRow], rig: str = "", tokens: Mapping[int, int] | None = None
-    ) -> None:
-        session = len(self._document["sessions"])
-        rig = rig or str(self._document["topology"].get("rig", FIRST))
-        planfile.append_status(self.path, rows, session, datetime.now(UTC), rig=rig, tokens=tokens)
+    def _rows_in(self, block: int) -> Sequence[PlanRow]:
+        """Runs of a block that is a part of the campaign, as its own files have them."""
+        home = blocks.home(self.path, block)
+        if self.is_simulated:
+            return run_table.superseded(simulated_blocks.rows_of(home))
+        of_block = Campaign.read(home)
+        if not self._document["meters"]:
+            known = of_block.document
+            found = {name: known[name] for name in ("meters", "device_models") if name in known}
+            self._update(**found, versions={**self._document["versions"], **known["versions"]})
+        return of_block.rows()
 
     def _write_run_part(self, run_id: str, name: str, contract: str, document: Mapping[str, Any]) -> None:
         try:
@@ -611,11 +485,6 @@ class Campaign(AbstractContextManager["Campaign"]):
         except contracts.ContractError as error:
             raise RunFailed(f"run {run_id}: {name} {error}") from error
         files.write_json(self.run_dir(run_id) / name, document)
-
-    def _set_rows(self, rows: Sequence[PlanRow]) -> None:
-        self._rows = tuple(run_table.superseded(rows))
-        self._by_id = {row.run_id: row for row in self._rows}
-        self._written |= set(self._by_id)
 
     def _update(self, **changes: object) -> None:
         self._document = {**self._document, **changes}
@@ -655,10 +524,6 @@ def _document(path: Path) -> dict[str, Any]:
     except contracts.ContractError as error:
         raise InvalidData(str(error), where=str(path / "campaign.json")) from error
     return document
-
-
-def _with(row: PlanRow, status: str, reason: str) -> PlanRow:
-    return replace(row, status=status, reason=reason)
 
 
 def _require_continuable(path: Path, document: Mapping[str, Any]) -> None:
