@@ -5,8 +5,8 @@
 
     controller 192.0.2.1 --- control network (bridge) --- client 192.0.2.11, server 192.0.2.12
     client 10.77.0.2 ============ cable ============ server 10.77.0.1
-    client-power: a WT210 (emulated, 8 W) on the controller; server-power: one (5 W) on the server, which
-    finds its range; its control address is a name
+    client-power: a WT210 (emulated, 8 W and more by the frames of the cable) on the controller;
+    server-power: one (5 W) on the server, which finds its range; its control address is a name
 
 The server is another machine by its clock (a time namespace) and its boot. Both hosts have RECORD, as one
 that is provisioned.
@@ -20,6 +20,8 @@ import contextlib
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ import yaml
 
 from netjoule.hosts import sandbox
 
+HERE = Path(__file__).parent
 CONTROL = {"client": "192.0.2.11", "server": "192.0.2.12"}
 SERVER_NAME = "server.control.example"
 TEST = {"client": "10.77.0.2", "server": "10.77.0.1"}
@@ -127,21 +130,25 @@ def name_server(folder: Path) -> None:
     subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
 
 
-def emulated_meter(name: str, folder: Path) -> subprocess.Popen[str]:
-    """A WT210 on a pseudo-terminal; begins when it is ready.
-
-    Its power moves a little: one that never moves is a frozen meter, and after 30 s no repetition counts.
-    """
+@contextlib.contextmanager
+def emulated_meter(name: str, folder: Path) -> Iterator[None]:
+    """A WT210 on a pseudo-terminal, while the body runs; its power follows the frames of the host's cable."""
+    idle_w, origin_ns = WATTS[name.removesuffix("-2")], time.monotonic_ns()
+    counting = ["ip", "netns", "exec", name, sys.executable, str(HERE / "counted_power.py")]
     program = str(Path(sys.executable).parent / "netjoule-meters")
-    trace = folder / f"{name}-power.csv"
-    powers_w = (WATTS[name.removesuffix("-2")] + (0.05 if step < 10 else 0.0) for step in range(21))
-    trace.write_text("t_s,power_w\n" + "".join(f"{step / 10},{w}\n" for step, w in enumerate(powers_w)))
-    argv = [program, "emulate", "wt210", "--power-trace", str(trace), "--repeat"]
+    argv = [program, "emulate", "wt210", "--power-stream", "-", "--origin-ns", str(origin_ns)]
     argv += ["--link", str(folder / f"{name}.tty")]
-    meter = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
-    assert meter.stdout is not None
-    assert json.loads(meter.stdout.readline())["resource"]
-    return meter
+    with (
+        subprocess.Popen([*counting, str(idle_w), str(origin_ns)], stdout=subprocess.PIPE) as device,
+        subprocess.Popen(argv, stdin=device.stdout, stdout=subprocess.PIPE, text=True) as meter,
+    ):
+        assert meter.stdout is not None
+        assert json.loads(meter.stdout.readline())["resource"]
+        try:
+            yield
+        finally:
+            meter.terminate()
+            device.terminate()
 
 
 def of_another_boot(folder: Path) -> list[str]:
@@ -170,9 +177,7 @@ def inside(folder: Path, command: list[str], rigs: int = 1) -> int:
             other = of_another_boot(folder) if name.startswith("server") else []
             start = ["ip", "netns", "exec", name, *other, *sshd.command(conf, own_run=False)]
             stack.enter_context(sshd.running(start, address, 22))
-            meter = emulated_meter(name, folder)
-            stack.callback(meter.wait)
-            stack.callback(meter.terminate)
+            stack.enter_context(emulated_meter(name, folder))
         return subprocess.run(command, check=False).returncode
 
 

@@ -97,7 +97,8 @@ def test_readings_of_both_hosts_are_on_the_controller(lab: Path) -> None:
     for meter, watts in (("client-power", 8.0), ("server-power", 5.0)):
         rows = table(lab / "campaign" / "meters" / f"{meter}.csv")
         assert [int(row["seq"]) for row in rows] == list(range(len(rows)))
-        assert all(abs(float(row["power_w"]) - watts) < 0.2 for row in rows)
+        powers_w = [float(row["power_w"]) for row in rows if row["power_w"]]
+        assert abs(min(powers_w) - watts) < 0.2 < max(powers_w) - watts  # idle, and with a flow
 
 
 def test_results_say_what_was_measured_and_that_no_radio_was_in_it(lab: Path) -> None:

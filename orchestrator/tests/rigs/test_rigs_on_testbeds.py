@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import counted_power
 import pytest
 import yaml
 from test_campaign_run import statuses
@@ -94,5 +95,10 @@ def test_two_labs_behind_ssh_share_a_campaign(tmp_path: Path) -> None:
     done = subprocess.run([*lab, *run], capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr
     require_side_by_side(tmp_path / "c", {"left", "right"})
+    require_effects(tmp_path / "c", {"left", "right"})
+    with (tmp_path / "c/tables/ea_summary.csv").open() as table:
+        for row in csv.DictReader(table):  # frames of one message each, at 4 Mb/s
+            joules_per_mbit = counted_power.FRAME_J / (1440 * 8 / 1e6)
+            assert float(row["ea_j_per_mbit_mean"]) == pytest.approx(joules_per_mbit, rel=0.1)
     document = json.loads((tmp_path / "c" / "campaign.json").read_text())
     assert list(document["topology"]["rigs"]) == ["left", "right"]
