@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
@@ -23,7 +23,7 @@ from pathlib import Path
 import dask
 import pytest
 import sshd
-from test_campaign_run import require_whole
+from test_campaign_run import require_whole, statuses
 
 from netjoule.core.errors import HostLacks, RunFailed, UsageError
 from netjoule.rigs import cluster
@@ -237,17 +237,28 @@ def test_everything_listens_on_loopback_and_metrics_are_there(tmp_path: Path) ->
 
 
 @contextmanager
-def by_hand(address: str) -> Iterator[list[subprocess.Popen[str]]]:
-    """A scheduler at this address and a worker per rig, started with the words of docs/rigs.md."""
-    protocol, _, port = address.replace("://127.0.0.1", "").rpartition(":")
-    quiet = ["--host", f"{protocol}://127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
-    dask_scheduler = ["scheduler", "--protocol", protocol, "--port", port, *quiet]
-    rig = ["--nthreads", "1", "--resources", "rig=1"]
-    dask_workers = [["worker", address, "--name", name, *rig, *quiet] for name in ("rig1", "rig2")]
+def by_hand(
+    address: str, elsewhere: Mapping[str, tuple[str, Sequence[str]]] | None = None
+) -> Iterator[list[subprocess.Popen[str]]]:
+    """A scheduler at this address and a worker per rig, started with the words of docs/rigs.md.
+
+    Args:
+        address: of the scheduler, protocol and port included.
+        elsewhere: address of a rig's own host and what a command there begins with, by rig.
+    """
+    protocol, _, place = address.partition("://")
+    host, _, port = place.rpartition(":")
+    quiet = ["--dashboard-address", "127.0.0.1:0"]
+    dask_scheduler = ["scheduler", "--protocol", protocol, "--port", port, "--host", host, *quiet]
+    rig = ["--nthreads", "1", "--resources", "rig=1", *quiet]
+    commands = [((), dask_scheduler)]
+    for name in ("rig1", "rig2"):
+        own, there = (elsewhere or {}).get(name, (host, ()))
+        commands.append((there, ["worker", address, "--name", name, "--host", f"{protocol}://{own}", *rig]))
     program = str(Path(sys.executable).parent / "dask")
     started = [
-        subprocess.Popen([program, *words], stderr=subprocess.DEVNULL, text=True)
-        for words in (dask_scheduler, *dask_workers)
+        subprocess.Popen([*there, program, *words], stderr=subprocess.DEVNULL, text=True)
+        for there, words in commands
     ]
     try:
         yield started
@@ -288,6 +299,23 @@ def test_a_scheduler_that_was_started_by_hand_takes_the_blocks(
         found = listening({pid for process in started for pid in tree(process.pid)})
         assert found == {"127.0.0.1"}
     require_whole(tmp_path / "c")
+    require_nothing_left(tmp_path)
+
+
+@pytest.mark.netns
+def test_a_worker_whose_network_is_cut_loses_no_block(tmp_path: Path) -> None:
+    script = [sys.executable, str(Path(__file__).parent / "cut_network.py"), str(tmp_path)]
+    done = subprocess.run(script, capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    require_whole(tmp_path / "c")
+    had = [(row["run_id"], row["rig"], row["owner_token"], row["status"]) for row in statuses(tmp_path / "c")]
+    of_rack = {run_id for run_id, rig, *_ in had if rig == "rig2"}
+    assert of_rack
+    assert {(rig, token, status) for run_id, rig, token, status in had if run_id in of_rack} == {
+        ("rig2", "1", "running"),
+        ("rig1", "2", "running"),
+        ("rig1", "2", "valid"),
+    }
     require_nothing_left(tmp_path)
 
 
