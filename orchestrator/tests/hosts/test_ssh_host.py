@@ -12,7 +12,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import asyncssh
 import pytest
 import sshd
 from golden_sentences import raises
@@ -437,7 +439,19 @@ def test_a_user_who_may_become_root_does_everything_as_root(tmp_path: Path, monk
     assert list((tmp_path / CACHE / "netjoule").glob("session-*")) == []
 
 
-def test_a_sudo_that_asks_for_a_password_is_told_with_what_to_do(tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize("ends_before_it_reads", [False, True])
+def test_a_sudo_that_asks_for_a_password_is_told_with_what_to_do(
+    tmp_path: Path, monkeypatch, ends_before_it_reads: bool
+) -> None:
+    create = asyncssh.SSHClientConnection.create_process
+
+    async def late(self: Any, command: str, **options: Any) -> Any:
+        process = await create(self, command, **options)
+        if ends_before_it_reads and "sudo -n" in command:
+            await process.wait_closed()
+        return process
+
+    monkeypatch.setattr(asyncssh.SSHClientConnection, "create_process", late)
     monkeypatch.setenv("PATH", sudo(tmp_path, "echo 'sudo: a password is required' >&2; exit 1"))
     conf, settings = configured(tmp_path)
 

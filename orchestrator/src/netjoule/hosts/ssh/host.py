@@ -249,20 +249,19 @@ class SshHost:
         """A command over the connection. Raises RunFailed (host_unreachable) when that breaks."""
         connection = await self._dial()
         try:
-            done = await connection.run(
-                f"echo {shlex.quote(_BEGINS)}; {command}",
-                input=data,
-                encoding=None,
-                timeout=COMMAND_TIMEOUT_S,
-                check=False,
-            )
+            begun = f"echo {shlex.quote(_BEGINS)}; {command}"
+            process = await connection.create_process(begun, encoding=None)
+            unread = _fed(process.stdin, data)
+            done = await process.wait(check=False, timeout=COMMAND_TIMEOUT_S)
+            if unread is not None and done.exit_status is None:
+                raise unread
         except CONNECTION_ERRORS as error:
             self._forget()
             raise sentence(self.settings, error) from error
         status = done.exit_status if done.exit_status is not None else -1
         said = _text(done.stdout)
-        _, begun, of_command = said.partition(f"{_BEGINS}\n")
-        return Answer(status, of_command if begun else said, _text(done.stderr))
+        _, has_begun, of_command = said.partition(f"{_BEGINS}\n")
+        return Answer(status, of_command if has_begun else said, _text(done.stderr))
 
     async def _cache(self) -> PurePosixPath:
         """The login user's folder for our files, an absolute path."""
@@ -349,6 +348,16 @@ def _locked(host: str, holder: Mapping[str, Any]) -> HostInUse:
             next_step=f"wait {holder['free_in_s']:.0f} s; a campaign goes on at once with 'netjoule resume'",
         )
     return HostInUse(what, where=f"host {host}", next_step="wait for its end, or stop it with Ctrl-C there")
+
+
+def _fed(stdin: asyncssh.SSHWriter[bytes], data: bytes) -> BrokenPipeError | None:
+    """Give a command its input; why not, of one that may have ended before it read."""
+    try:
+        stdin.write(data)
+        stdin.write_eof()
+    except BrokenPipeError as error:
+        return error
+    return None
 
 
 def _text(said: bytes | str | None) -> str:
