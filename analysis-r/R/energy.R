@@ -142,30 +142,42 @@ arm_contrasts_of <- function(rows, pairs, context, first) {
 #' A sentence per contrast
 #' @noRd
 arm_contrast_words <- function(found, campaign, least_blocks) {
-  vapply(seq_len(nrow(found)), function(i) {
-    one <- found[i]
-    names <- arm_names(campaign, c(one$arm, one$reference))
-    if (one$blocks_n == 0L) {
-      claim <- sprintf("%s cannot be compared with %s by ratio: no cell has one", names[1], names[2])
-    } else {
-      than <- paste0(" ", tolower_first(per_work_words(campaign)), " than ", names[2])
-      size <- side_words(one$difference_percent, one$difference_ci95_low, one$difference_ci95_high, than)
-      claim <- sprintf(
-        "%s took %s, over %s and %d %s", names[1], size, cell_words(one$cells_n), one$blocks_n,
-        plural("block", one$blocks_n)
-      )
-    }
-    test <- if (!is.na(one$p_holm)) {
-      tests <- one$family_tests_n
-      sprintf("p = %s after Holm over %d %s", p_text(one$p_holm), tests, plural("test", tests))
-    } else if (one$in_family) {
-      sprintf("not tested: %d blocks are needed", least_blocks)
-    } else {
-      "exploratory"
-    }
+  arms <- unique(c(found$arm, found$reference))
+  names <- stats::setNames(arm_names(campaign, arms), arms)
+  per_work <- tolower_first(per_work_words(campaign))
+  said <- vapply(seq_len(nrow(found)), function(i) {
+    one <- lapply(found, `[[`, i)
+    than <- paste0(" ", per_work, " than ", names[[one$reference]])
+    claim <- arm_claim(one, names[[one$arm]], names[[one$reference]], than)
     if (one$meter_id != campaign$meters$meter_id[1]) claim <- paste0(claim, ", at meter ", one$meter_id)
-    model_sentence(campaign, one$meter_id, claim, "; ", test, ".")
+    paste0(claim, "; ", arm_test_words(one, least_blocks), ".")
   }, "")
+  for (id in unique(found$meter_id)) {
+    here <- found$meter_id == id
+    said[here] <- model_sentence(campaign, id, said[here])
+  }
+  said
+}
+
+arm_claim <- function(one, arm, reference, than) {
+  if (one$blocks_n == 0L) {
+    return(sprintf("%s cannot be compared with %s by ratio: no cell has one", arm, reference))
+  }
+  size <- side_words(one$difference_percent, one$difference_ci95_low, one$difference_ci95_high, than)
+  sprintf(
+    "%s took %s, over %s and %d %s", arm, size, cell_words(one$cells_n), one$blocks_n, plural("block", one$blocks_n)
+  )
+}
+
+arm_test_words <- function(one, least_blocks) {
+  if (!is.na(one$p_holm)) {
+    tests <- one$family_tests_n
+    sprintf("p = %s after Holm over %d %s", p_text(one$p_holm), tests, plural("test", tests))
+  } else if (one$in_family) {
+    sprintf("not tested: %d blocks are needed", least_blocks)
+  } else {
+    "exploratory"
+  }
 }
 
 #' All tables of a load without files of its own

@@ -35,6 +35,8 @@ def main() -> None:
             sys.stdout.write(f"{workers.dashboard}\n")
             sys.stdout.flush()
             work.run(workers)
+        if heard.is_stopping:
+            sys.stdout.write("stopping\n")
         for loss in heard.losses:
             sys.stdout.write(f"lost {loss}\n")
 

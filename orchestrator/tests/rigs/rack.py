@@ -41,6 +41,7 @@ class Heard:
         self.events: list[Mapping[str, Any]] = []
         self.blocks: list[tuple[int, str]] = []
         self.losses: list[tuple[int, str, str]] = []
+        self.is_stopping = False
 
     def event(self, event: Mapping[str, Any]) -> None:
         self.events.append(event)
@@ -50,6 +51,9 @@ class Heard:
 
     def lost(self, batch: tuple[int, ...], rig: str, why: str) -> None:
         self.losses += [(block, rig, why) for block in batch]
+
+    def stopping(self) -> None:
+        self.is_stopping = True
 
 
 Execute = Callable[[Path, int, str, int, Callable[[Mapping[str, Any]], None]], Done]

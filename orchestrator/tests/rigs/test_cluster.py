@@ -53,9 +53,11 @@ def flying(folder: Path, blocks: int = 4, *scheduler: str) -> Iterator[subproces
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def finish(process: subprocess.Popen[str]) -> None:
+def finish(process: subprocess.Popen[str]) -> str:
+    """Wait for its end; what it said."""
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
+    return said
 
 
 def holder(lock: Path) -> int | None:
@@ -186,7 +188,7 @@ def test_ctrl_c_ends_it_cleanly_and_it_goes_on(tmp_path: Path) -> None:
         process.stdout.readline()
         some_holder(tmp_path, random.Random(1))
         os.killpg(process.pid, signal.SIGINT)
-        finish(process)
+        assert "stopping" in finish(process).splitlines()
     require_nothing_left(folder)
     assert json.loads((folder / "campaign.json").read_text())["sessions"][-1]["end"] == "stopped"
     with flying(folder) as process:

@@ -175,6 +175,10 @@ class _Shown:
         for block in batch:
             self.output.event({"event": "block_lost", "block": block, "rig": rig, "detail": why})
 
+    def stopping(self) -> None:
+        """The first Ctrl-C."""
+        self.output.error("stopping: every rig ends its run and testbed; Ctrl-C again does not wait for that")
+
     def _unsettled(self) -> Counter[int]:
         """Runs that are still to come by block, and under 0 how many there are in all that count.
 

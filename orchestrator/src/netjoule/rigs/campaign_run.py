@@ -59,6 +59,9 @@ class Listener(Protocol):
     def lost(self, batch: Batch, rig: str, why: str) -> None:
         """Blocks were lost on a rig; another has them next."""
 
+    def stopping(self) -> None:
+        """A signal came: every rig ends what it does."""
+
 
 @dataclass
 class BlocksRun:
@@ -144,6 +147,8 @@ class BlocksRun:
                     self._hear(event)
                 case Returned() as returned:
                     self._take_back(workers, returned)
+                case None:
+                    self.listener.stopping()
 
     def _give_out(self, workers: Workers) -> None:
         """A block for each rig that has none."""
