@@ -18,7 +18,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 sys.path.insert(0, str(Path(__file__).parents[3] / "scripts" / "bench"))
 
 import sshd  # noqa: E402
-from test_cluster import TTL_S, by_hand, flying, holder, made_certificate  # noqa: E402
+from test_cluster import TTL_S, by_hand, flying, made_certificate  # noqa: E402
 
 from netjoule.hosts import sandbox  # noqa: E402
 
@@ -46,9 +46,9 @@ def wait_for(happened: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-def cut(of_rack: Path, campaign: Path) -> None:
-    """As soon as the rack has a block, and until another has taken it."""
-    wait_for(lambda: holder(of_rack) is not None)
+def cut(campaign: Path) -> None:
+    """As soon as the campaign knows that the rack has a block, and until another has taken it."""
+    wait_for(lambda: ",rig2," in (campaign / "status.csv").read_text())
     ip("link", "set", "cable", "down")
     wait_for(lambda: list(campaign.glob(".blocks/*-2")))
     ip("link", "set", "cable", "up")
@@ -65,7 +65,7 @@ def main(folder: Path) -> None:
     with by_hand(address, {"rig2": there}), flying(folder / "c", 4, address) as campaign:
         assert campaign.stdout is not None
         campaign.stdout.readline()
-        cut(folder / "netjoule-emulated-rig2.lock", folder / "c")
+        cut(folder / "c")
         said, _ = campaign.communicate(timeout=120)
     sys.stdout.write(said)
     sys.exit(campaign.returncode)
