@@ -48,7 +48,8 @@ def wait_for(happened: Callable[[], object]) -> None:
 
 def cut(campaign: Path) -> None:
     """As soon as the campaign knows that the rack has a block, and until another has taken it."""
-    wait_for(lambda: ",rig2," in (campaign / "status.csv").read_text())
+    status = campaign / "status.csv"
+    wait_for(lambda: status.exists() and ",rig2," in status.read_text())
     ip("link", "set", "cable", "down")
     wait_for(lambda: list(campaign.glob(".blocks/*-2")))
     ip("link", "set", "cable", "up")
