@@ -24,7 +24,6 @@ class Ledger:
         """`rows`: as both files have them; `rig`: that has a run where nothing else is said."""
         self.session = session
         self._campaign, self._rig = campaign, rig
-        self._written = {row.run_id for row in rows}
         self._rows = tuple(rows)
         self._by_id = {row.run_id: row for row in rows}
 
@@ -43,9 +42,8 @@ class Ledger:
 
     def add(self, repeats: Sequence[PlanRow]) -> None:
         """Append the runs among these that plan.csv lacks, on disk when this returns."""
-        if new := [row for row in repeats if row.run_id not in self._written]:
+        if new := [row for row in repeats if row.run_id not in self._by_id]:
             planfile.append_plan(self._campaign, new)
-            self._written |= {row.run_id for row in new}
             self._set(run_table.in_order([*self._rows, *new]))
 
     def settle(self, rows: Sequence[PlanRow], rig: str = "", tokens: Mapping[int, int] | None = None) -> None:
