@@ -24,6 +24,7 @@ from netjoule.store.session import Session
 from netjoule.testbeds.base import all_or_none
 from netjoule.testbeds.emulated.config import check_control, clients, link_config, meter_config, wired
 from netjoule.testbeds.emulated.testbed import EmulatedTestbed, open_emulated
+from netjoule.topology.paths import path_elements
 from netjoule.topology.topology import Topology
 from netjoule.topology.topology import load as load_topology
 from netjoule.workload.load import Place
@@ -50,6 +51,18 @@ def test_link_overrides_and_path_go_where_the_link_reads_them() -> None:
     assert document["overrides"] == {"mcs": 7, "streams": 1}
     assert document["stations"][0]["mtu"] == document["wired"][0]["mtu"] == 1400
     assert document["wired"][0]["elements"] == [{"delay_ms": 5, "rate_mbps": 0}]
+
+
+def test_the_link_takes_every_path_of_the_routers_that_scale(tmp_path: Path) -> None:
+    where = load_topology(programs.shipped("testbed") / "topologies/troubled-marriage.yaml")
+    document = link_config(where, tmp_path / "link.sock")
+    link = programs.find("netjoule-link")
+    for preset in where.document["presets"]["path"]:
+        document["wired"][0]["elements"] = path_elements(where.document, "server", preset)
+        contracts.validate("link_config", document)
+        config = tmp_path / f"{preset}.json"
+        config.write_text(json.dumps(document))
+        subprocess.run([link, "check", "--config", config], check=True, capture_output=True)
 
 
 def test_a_limited_path_keeps_its_rate() -> None:

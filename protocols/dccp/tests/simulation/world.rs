@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Flows (a client, a server, what their applications send) over one shared path: the link model's wired path, one for each
+//! Flows (a client, a server, what their applications send) over one shared path: a chain of the link model's elements for each
 //! direction.
 
 use std::collections::VecDeque;
@@ -9,8 +9,10 @@ use std::ops::Range;
 use netjoule_dccp::ccid::{Ccid, Ecn};
 use netjoule_dccp::listener::{Listener, Verdict};
 use netjoule_dccp::{Carriage, Config, Connection, State};
+use netjoule_link_model::path::chain::Chain;
+use netjoule_link_model::path::serialiser::QueueLimit;
+use netjoule_link_model::path::{ElementParams, Service};
 use netjoule_link_model::rng::Rng;
-use netjoule_link_model::wired::{WiredParams, WiredPath};
 
 pub(crate) const MS: i64 = 1_000_000;
 pub(crate) const S: i64 = 1_000_000_000;
@@ -48,9 +50,49 @@ impl Path {
         }
     }
 
-    fn direction(self, rate_mbps: Option<f64>, loss_ratio: f64) -> WiredParams {
-        let delay_ns = (self.rtt_ns / 2) as u64;
-        WiredParams { delay_ns, rate_mbps, loss_ratio, queue_packets: self.queue_packets }
+    fn direction(self, rate_mbps: Option<f64>, loss_ratio: f64) -> ElementParams {
+        ElementParams {
+            delay_ns: (self.rtt_ns / 2) as u64,
+            service: rate_mbps.map_or(Service::Unlimited, Service::Fixed),
+            loss_ratio,
+            queue: QueueLimit::packets(self.queue_packets),
+            ..ElementParams::default()
+        }
+    }
+}
+
+/// One direction of the path. Packets may enter in the near future (jitter), so what is through has to wait for its time.
+#[derive(Debug)]
+struct Way {
+    chain: Chain<Parcel>,
+    through: VecDeque<(u64, Parcel)>,
+}
+
+impl Way {
+    fn new(params: &ElementParams, seed: u64, stream: u64) -> Self {
+        Self { chain: Chain::new(params.elements(seed, stream, 0)), through: VecDeque::new() }
+    }
+
+    fn push(&mut self, at_ns: u64, parcel: Parcel) {
+        let ip_bytes = (parcel.bytes.len() + IP_UDP_BYTES) as u32;
+        self.chain.enqueue(at_ns, parcel, ip_bytes);
+        self.through.extend(std::iter::from_fn(|| self.chain.poll()));
+    }
+
+    fn next_ns(&self) -> Option<i64> {
+        let through_ns = self.through.front().map(|(at_ns, _)| *at_ns);
+        through_ns.or(self.chain.next_event_ns()).map(|at_ns| at_ns as i64)
+    }
+
+    /// The next packet that is there by `now_ns`.
+    fn pop(&mut self, now_ns: i64) -> Option<Parcel> {
+        self.chain.advance(now_ns as u64);
+        self.through.extend(std::iter::from_fn(|| self.chain.poll()));
+        let (at_ns, _) = self.through.front()?;
+        if *at_ns as i64 > now_ns {
+            return None;
+        }
+        self.through.pop_front().map(|(_, parcel)| parcel)
     }
 }
 
@@ -146,8 +188,8 @@ struct Parcel {
 pub(crate) struct World {
     pub(crate) now_ns: i64,
     pub(crate) flows: Vec<Flow>,
-    forward: WiredPath<Parcel>,
-    back: WiredPath<Parcel>,
+    forward: Way,
+    back: Way,
     /// Nothing passes in either direction during this time.
     pub(crate) outage_ns: Range<i64>,
     /// Servers read their receive buffer this often; 0: each packet when it comes.
@@ -174,8 +216,8 @@ impl World {
         Self {
             now_ns: 0,
             flows: Vec::new(),
-            forward: WiredPath::new(path.direction(path.rate_mbps, path.loss), Rng::new(seed, 1)),
-            back: WiredPath::new(path.direction(None, path.loss_back), Rng::new(seed, 2)),
+            forward: Way::new(&path.direction(path.rate_mbps, path.loss), seed, 1),
+            back: Way::new(&path.direction(None, path.loss_back), seed, 2),
             outage_ns: 0..0,
             read_every_ns: 0,
             read_packets: usize::MAX,
@@ -248,8 +290,7 @@ impl World {
     }
 
     fn next_ns(&self) -> Option<i64> {
-        let paths =
-            [self.forward.next_ns(), self.back.next_ns()].into_iter().flatten().map(|at_ns| at_ns as i64);
+        let paths = [self.forward.next_ns(), self.back.next_ns()].into_iter().flatten();
         let ends = self.flows.iter().flat_map(|flow| [flow.client.next_ns(), flow.server.next_ns()]);
         let read_ns = (!self.unread.is_empty()).then_some(self.next_read_ns);
         paths.chain(ends.flatten()).chain(read_ns).min()
@@ -258,9 +299,7 @@ impl World {
     /// Deliver what is due, packet by packet: an end may answer each one.
     fn deliver(&mut self) {
         let now_ns = self.now_ns;
-        let due = |path: &WiredPath<Parcel>| path.next_ns().is_some_and(|at_ns| at_ns as i64 <= now_ns);
-        while due(&self.forward) {
-            let Some(parcel) = self.forward.pop() else { break };
+        while let Some(parcel) = self.forward.pop(now_ns) {
             if self.read_every_ns > 0 && self.flows[parcel.flow].server.connection.is_some() {
                 if self.unread.len() < self.buffer_packets {
                     self.unread.push_back((now_ns, parcel));
@@ -275,8 +314,7 @@ impl World {
             self.spare.push(parcel.bytes);
         }
         self.read(now_ns);
-        while due(&self.back) {
-            let Some(parcel) = self.back.pop() else { break };
+        while let Some(parcel) = self.back.pop(now_ns) {
             self.flows[parcel.flow].client.handle(now_ns, &parcel.bytes);
             self.transmit(parcel.flow);
             self.spare.push(parcel.bytes);
@@ -349,18 +387,16 @@ impl World {
     }
 
     fn push_forward(&mut self, parcel: Parcel) {
-        let ip_bytes = (parcel.bytes.len() + IP_UDP_BYTES) as u32;
         if !self.outage_ns.contains(&self.now_ns) {
-            let _ = self.forward.push(self.now_ns as u64, parcel, ip_bytes);
+            self.forward.push(self.now_ns as u64, parcel);
         }
     }
 
     fn push_back(&mut self, parcel: Parcel) {
         self.packets_back += 1;
-        let ip_bytes = (parcel.bytes.len() + IP_UDP_BYTES) as u32;
         if !self.outage_ns.contains(&self.now_ns) {
             let later_ns = self.now_ns as u64 + u64::from(self.jitter.up_to(self.path.jitter_ns));
-            let _ = self.back.push(later_ns, parcel, ip_bytes);
+            self.back.push(later_ns, parcel);
         }
     }
 }

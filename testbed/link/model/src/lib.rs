@@ -3,7 +3,7 @@
 //! chance comes from a seed.
 //!
 //! [`model`] is the whole: [`station`]s with their [`queue`]s contend ([`contention`]) for [`airtime`] at the rates of
-//! [`mcs`], a [`path`] of [`wired`] elements lies behind them, and [`stats`] counts. [`radio`] and [`presets`] are its parameters,
+//! [`mcs`], a [`path`] of elements lies behind them, some of which scale their rate ([`scaling`]), and [`stats`] counts. [`radio`] and [`presets`] are its parameters,
 //! [`saturation`] is the closed form that it is held against.
 
 #![forbid(unsafe_code)]
@@ -20,6 +20,7 @@ pub mod radio;
 pub mod range;
 pub mod rng;
 pub mod saturation;
+pub mod scaling;
 pub mod station;
 pub mod stats;
-pub mod wired;
+pub mod tally;

@@ -13,12 +13,12 @@ use std::collections::VecDeque;
 
 use crate::airtime::{self, SIFS_NS};
 use crate::contention::Contender;
-use crate::path::{self, Path, Paths, DOWN, UP};
+use crate::path::{self, ElementParams, Paths, DOWN, UP};
 use crate::port::Port;
 use crate::rng::Rng;
+use crate::scaling::Record;
 use crate::station::{Item, Ppdu, Station, StationParams};
 use crate::stats::{Counters, Direction, StationLine};
-use crate::wired::{WiredDrop, WiredParams};
 
 /// A packet that leaves the link.
 #[derive(Debug, PartialEq, Eq)]
@@ -79,20 +79,19 @@ pub struct Model<P> {
     idle_since_ns: u64,
     senders: Vec<usize>,
     errors: Rng,
-    paths: Vec<Paths<P>>,
-    drops: Vec<WiredDrops>,
+    paths: Vec<Paths<Item<P>>>,
     departures: VecDeque<Departure<P>>,
     collisions: u64,
     interval_start_ns: u64,
 }
 
-impl<P> Model<P> {
+impl<P: 'static> Model<P> {
     /// An idle link, `paths[i]` the elements between the access point and the host [`Port::Wired`] i, in that order. The
     /// first statistics interval is `[start_ns, first_end_ns)`.
     pub fn new(
         seed: u64,
         stations: Vec<StationParams>,
-        paths: &[Vec<WiredParams>],
+        paths: &[Vec<ElementParams>],
         start_ns: u64,
         first_end_ns: u64,
     ) -> Self {
@@ -109,8 +108,11 @@ impl<P> Model<P> {
             idle_since_ns: start_ns,
             senders: Vec::new(),
             errors: Rng::new(seed, 1),
-            paths: paths.iter().enumerate().map(|(index, path)| path::new(seed, index, path)).collect(),
-            drops: vec![WiredDrops::default(); paths.len()],
+            paths: paths
+                .iter()
+                .enumerate()
+                .map(|(index, path)| path::new(seed, index, path, start_ns))
+                .collect(),
             departures: VecDeque::new(),
             collisions: 0,
             interval_start_ns: start_ns,
@@ -127,11 +129,9 @@ impl<P> Model<P> {
     }
 
     /// The path of a host consists of other elements from now on; what is on its way enters them anew.
-    pub fn change_path(&mut self, now_ns: u64, host: usize, path: &[WiredParams]) {
-        let up = self.paths[host][UP].change(path.iter().copied());
-        let down = self.paths[host][DOWN].change(path.iter().rev().copied());
-        up.into_iter().for_each(|item| self.push_path(now_ns, host, UP, item));
-        down.into_iter().for_each(|item| self.push_path(now_ns, host, DOWN, item));
+    pub fn change_path(&mut self, now_ns: u64, host: usize, path: &[ElementParams]) {
+        path::change(&mut self.paths[host], now_ns, path);
+        [UP, DOWN].into_iter().for_each(|way| self.leave_path(host, way));
     }
 
     /// When the link next needs [`Self::advance`]; `None` while nothing is in it.
@@ -154,8 +154,8 @@ impl<P> Model<P> {
             Event::PpduEnd(index) => self.end_ppdu(index),
             Event::Idle => self.fall_idle(),
             Event::Path(host, way) => {
-                let moved = self.paths[host][way].step();
-                self.leave_path(at_ns, host, way, moved);
+                self.paths[host][way].chain.advance(at_ns);
+                self.leave_path(host, way);
             }
             Event::Access => self.start_ppdus(at_ns, now_ns),
         }
@@ -206,7 +206,17 @@ impl<P> Model<P> {
 
     /// Packets dropped by the path of a host since the start.
     pub fn wired_drops(&self, host: usize) -> WiredDrops {
-        self.drops[host]
+        let ways = self.paths[host].iter().map(|path| path.chain.flows());
+        ways.fold(WiredDrops::default(), |sum, flows| WiredDrops {
+            lost: sum.lost + flows.lost.packets,
+            full: sum.full + flows.full.packets,
+        })
+    }
+
+    /// What the routers on the path of a host did since this was asked last: each one's record until `now_ns`, by direction
+    /// (`up` first) and by its place among the routers of it.
+    pub fn routers(&mut self, host: usize, now_ns: u64) -> [Vec<Record>; 2] {
+        self.paths[host].each_mut().map(|path| path.chain.records(now_ns))
     }
 
     /// Exchanges in which two or more nodes sent at once, since the start.
@@ -217,7 +227,8 @@ impl<P> Model<P> {
     /// Packets inside the link.
     pub fn held(&self) -> usize {
         let air: usize = self.stations.iter().map(|station| station.up.held() + station.down.held()).sum();
-        air + self.paths.iter().flatten().map(Path::held).sum::<usize>() + self.departures.len()
+        let paths: u64 = self.paths.iter().flatten().map(|path| path.chain.held().packets).sum();
+        air + paths as usize + self.departures.len()
     }
 
     fn next_event(&self) -> Option<(u64, Event)> {
@@ -238,8 +249,9 @@ impl<P> Model<P> {
 
     fn next_of_paths(&self) -> Option<(u64, Event)> {
         let all = [UP, DOWN].into_iter().flat_map(|way| (0..self.paths.len()).map(move |host| (host, way)));
-        let due =
-            all.filter_map(|(host, way)| Some((self.paths[host][way].next_ns()?, Event::Path(host, way))));
+        let due = all.filter_map(|(host, way)| {
+            Some((self.paths[host][way].chain.next_event_ns()?, Event::Path(host, way)))
+        });
         due.min_by_key(|(at_ns, _)| *at_ns)
     }
 
@@ -343,17 +355,15 @@ impl<P> Model<P> {
     }
 
     fn push_path(&mut self, now_ns: u64, host: usize, way: usize, item: Item<P>) {
-        let moved = self.paths[host][way].push(now_ns, item);
-        self.leave_path(now_ns, host, way, moved);
+        let ip_bytes = item.ip_bytes;
+        self.paths[host][way].chain.enqueue(now_ns, item, ip_bytes);
+        self.leave_path(host, way);
     }
 
-    /// What leaves a path goes on; drops are counted.
-    fn leave_path(&mut self, at_ns: u64, host: usize, way: usize, moved: Result<Option<Item<P>>, WiredDrop>) {
-        match moved {
-            Ok(Some(item)) => self.arrive(at_ns, way == UP, item),
-            Ok(None) => {}
-            Err(WiredDrop::Lost) => self.drops[host].lost += 1,
-            Err(WiredDrop::Full) => self.drops[host].full += 1,
+    /// What is through a path goes on.
+    fn leave_path(&mut self, host: usize, way: usize) {
+        while let Some((at_ns, item)) = self.paths[host][way].chain.poll() {
+            self.arrive(at_ns, way == UP, item);
         }
     }
 

@@ -31,9 +31,24 @@ impl Rng {
         ((u128::from(self.next_u64()) * (u128::from(greatest) + 1)) >> 64) as u32
     }
 
+    /// Uniform in `low..high`.
+    pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.unit()
+    }
+
+    /// Exponential with this mean.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.unit()).ln()
+    }
+
+    /// Uniform in `0..1`.
+    fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     /// True with probability `ratio` (0 to 1).
     pub fn chance(&mut self, ratio: f64) -> bool {
-        ratio > 0.0 && ((self.next_u64() >> 11) as f64) < ratio * (1u64 << 53) as f64
+        ratio > 0.0 && self.unit() < ratio
     }
 }
 

@@ -4,10 +4,10 @@
 mod rig;
 
 use netjoule_link_model::mcs::{Phy, Standard};
+use netjoule_link_model::path::ElementParams;
 use netjoule_link_model::port::Port;
 use netjoule_link_model::saturation::saturation;
-use netjoule_link_model::wired::WiredParams;
-use rig::{Link, Rig, S_NS};
+use rig::{delayed, Link, Rig, S_NS};
 
 fn ht(mcs: u8) -> Phy {
     Phy::new(Standard::Ht, mcs, None, 40, 800).unwrap()
@@ -291,10 +291,8 @@ fn stations_reach_each_other_through_the_access_point() {
 
 #[test]
 fn the_wired_path_delays_both_directions() {
-    let wired = WiredParams { delay_ns: 0, rate_mbps: None, loss_ratio: 0.0, queue_packets: 10 };
     // Two elements are one with the delay of both.
-    let path =
-        vec![WiredParams { delay_ns: 2_000_000, ..wired }, WiredParams { delay_ns: 3_000_000, ..wired }];
+    let path = vec![delayed(2), delayed(3)];
     let mut rig = Rig::new(&Link { paths: vec![path], ..Link::default() }, 1);
     rig.send(0, Port::Station(0), Port::Wired(0), 92);
     rig.send(0, Port::Wired(0), Port::Station(0), 92);
@@ -309,12 +307,12 @@ fn the_wired_path_delays_both_directions() {
 
 #[test]
 fn a_path_that_changes_takes_what_is_on_its_way_along_in_order() {
-    let slow = WiredParams { delay_ns: 50_000_000, rate_mbps: None, loss_ratio: 0.0, queue_packets: 10 };
-    let mut rig = Rig::new(&Link { paths: vec![vec![slow, slow]], ..Link::default() }, 1);
+    let slow = delayed(50);
+    let mut rig = Rig::new(&Link { paths: vec![vec![slow.clone(), slow]], ..Link::default() }, 1);
     (0..3).for_each(|packet| rig.send(packet * 30_000_000, Port::Wired(0), Port::Station(0), 92));
     rig.run_until(60_000_000);
     assert_eq!((rig.delivered.len(), rig.model.held()), (0, 3));
-    rig.model.change_path(60_000_000, 0, &[WiredParams { delay_ns: 5_000_000, ..slow }]);
+    rig.model.change_path(60_000_000, 0, &[delayed(5)]);
     rig.run_until(70_000_000);
     assert_eq!(rig.delivered.iter().map(|departure| departure.packet).collect::<Vec<_>>(), [0, 1, 2]);
     rig.model.change_path(70_000_000, 0, &[]);
@@ -325,8 +323,8 @@ fn a_path_that_changes_takes_what_is_on_its_way_along_in_order() {
 
 #[test]
 fn each_host_has_a_path_of_its_own_and_two_hosts_are_as_far_apart_as_both_paths() {
-    let far = WiredParams { delay_ns: 20_000_000, rate_mbps: None, loss_ratio: 0.0, queue_packets: 10 };
-    let near = WiredParams { delay_ns: 1_000_000, ..far };
+    let far = delayed(20);
+    let near = delayed(1);
     let mut rig = Rig::new(&Link { paths: vec![vec![near], vec![far]], ..Link::default() }, 1);
     rig.send(0, Port::Station(0), Port::Wired(0), 92);
     rig.send(0, Port::Station(0), Port::Wired(1), 92);
@@ -335,7 +333,7 @@ fn each_host_has_a_path_of_its_own_and_two_hosts_are_as_far_apart_as_both_paths(
     let arrived: Vec<_> =
         rig.delivered.iter().map(|departure| (departure.packet, departure.at_ns / 1_000_000)).collect();
     assert_eq!(arrived, [(0, 1), (1, 20), (2, 21)]);
-    rig.model.change_path(S_NS, 1, &[WiredParams { loss_ratio: 1.0, ..far }]);
+    rig.model.change_path(S_NS, 1, &[ElementParams { loss_ratio: 1.0, ..ElementParams::default() }]);
     rig.send(S_NS, Port::Wired(1), Port::Wired(0), 92);
     rig.send(S_NS, Port::Station(0), Port::Wired(0), 92);
     rig.run_until(2 * S_NS);

@@ -4,8 +4,9 @@
 mod rig;
 
 use netjoule_link_model::mcs::{Phy, Standard};
+use netjoule_link_model::path::serialiser::QueueLimit;
+use netjoule_link_model::path::{ElementParams, Service};
 use netjoule_link_model::port::Port;
-use netjoule_link_model::wired::WiredParams;
 use proptest::prelude::*;
 use rig::{Link, Rig};
 
@@ -22,11 +23,12 @@ fn phys() -> impl Strategy<Value = Phy> {
 
 fn links() -> impl Strategy<Value = Link> {
     let wired = (0u64..3_000_000, prop::option::of(1.0f64..100.0), 0.0f64..0.2, 1usize..20).prop_map(
-        |(delay_ns, rate_mbps, loss_ratio, queue_packets)| WiredParams {
+        |(delay_ns, rate_mbps, loss_ratio, queue_packets)| ElementParams {
             delay_ns,
-            rate_mbps,
+            service: rate_mbps.map_or(Service::Unlimited, Service::Fixed),
             loss_ratio,
-            queue_packets,
+            queue: QueueLimit::packets(queue_packets),
+            ..ElementParams::default()
         },
     );
     let radio = (1usize..=64, prop_oneof![Just(0u64), Just(8_000)], prop_oneof![Just(0u64), 1u64..200_000]);

@@ -10,11 +10,12 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use netjoule_link_model::path::config::ElementConfig;
+use netjoule_link_model::path::ElementParams;
 use netjoule_link_model::presets;
 use netjoule_link_model::radio::RadioConfig;
-use netjoule_link_model::range::{within, ParameterError};
+use netjoule_link_model::range::within;
 use netjoule_link_model::station::StationParams;
-use netjoule_link_model::wired::WiredParams;
 
 use crate::end::EndConfig;
 use crate::error::{usage, LinkError};
@@ -69,40 +70,7 @@ pub struct WiredConfig {
     /// Its interface.
     pub end: EndConfig,
     /// Elements of its path when the link starts, in order from the access point.
-    pub elements: Vec<WiredParams>,
-}
-
-/// One element of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ElementDoc {
-    delay_ms: f64,
-    rate_mbps: Option<f64>,
-    loss_ratio: f64,
-    queue_packets: usize,
-}
-
-impl Default for ElementDoc {
-    fn default() -> Self {
-        Self { delay_ms: 0.0, rate_mbps: None, loss_ratio: 0.0, queue_packets: default_wired_queue() }
-    }
-}
-
-impl ElementDoc {
-    fn params(&self, place: &str) -> Result<WiredParams, LinkError> {
-        let place = |error: ParameterError| usage(format!("{place}: {error}"));
-        let rate_mbps = self.rate_mbps.filter(|rate_mbps| *rate_mbps != 0.0);
-        if let Some(rate_mbps) = rate_mbps {
-            within("rate_mbps", rate_mbps, 0.001..=1e6).map_err(place)?;
-        }
-        Ok(WiredParams {
-            delay_ns: (within("delay_ms", self.delay_ms, 0.0..=10_000.0).map_err(place)? * 1e6).round()
-                as u64,
-            rate_mbps,
-            loss_ratio: within("loss_ratio", self.loss_ratio, 0.0..=1.0).map_err(place)?,
-            queue_packets: within("queue_packets", self.queue_packets, 1..=100_000).map_err(place)?,
-        })
-    }
+    pub elements: Vec<ElementParams>,
 }
 
 /// What a running link is told: the elements of a path from now on.
@@ -112,7 +80,7 @@ pub struct PathDoc {
     /// Behind the access point, by its name: the far end of the path.
     pub host: String,
     /// In order from the access point.
-    pub elements: Vec<ElementDoc>,
+    pub elements: Vec<ElementConfig>,
 }
 
 impl PathDoc {
@@ -120,7 +88,7 @@ impl PathDoc {
     ///
     /// # Errors
     /// [`LinkError::Usage`] with one sentence that names the place.
-    pub fn parse(text: &str, hosts: &[String]) -> Result<(Self, usize, Vec<WiredParams>), LinkError> {
+    pub fn parse(text: &str, hosts: &[String]) -> Result<(Self, usize, Vec<ElementParams>), LinkError> {
         let document =
             serde_json::from_str(text).map_err(|error| usage(format!("path is not JSON: {error}")))?;
         let doc: Self = from_value("path", document)?;
@@ -132,10 +100,12 @@ impl PathDoc {
     }
 }
 
-fn params_of(place: &str, elements: &[ElementDoc]) -> Result<Vec<WiredParams>, LinkError> {
+fn params_of(place: &str, elements: &[ElementConfig]) -> Result<Vec<ElementParams>, LinkError> {
     within("number of elements", elements.len(), 0..=32)?;
-    let each = elements.iter().enumerate();
-    each.map(|(index, element)| element.params(&format!("{place}, elements[{index}]"))).collect()
+    let params = |(index, element): (usize, &ElementConfig)| {
+        element.params().map_err(|error| usage(format!("{place}, elements[{index}]: {error}")))
+    };
+    elements.iter().enumerate().map(params).collect()
 }
 
 #[derive(Deserialize)]
@@ -178,15 +148,11 @@ struct WiredDoc {
     #[serde(default = "default_mtu")]
     mtu: u32,
     #[serde(default)]
-    elements: Vec<ElementDoc>,
+    elements: Vec<ElementConfig>,
 }
 
 fn default_mtu() -> u32 {
     1500
-}
-
-fn default_wired_queue() -> usize {
-    1000
 }
 
 impl Config {

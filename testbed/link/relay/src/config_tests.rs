@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::end::NetnsRef;
+use netjoule_link_model::path::Service;
 
 fn document() -> Value {
     json!({
@@ -121,10 +122,8 @@ fn a_command_gives_elements_and_a_wrong_one_is_told_with_its_place() {
     )
     .unwrap();
     assert_eq!(host, 1);
-    assert_eq!(
-        (params[0].delay_ns, params[1].rate_mbps, params[1].queue_packets),
-        (20_000_000, Some(5.0), 7)
-    );
+    assert_eq!((params[0].delay_ns, params[1].queue.packets), (20_000_000, 7));
+    assert_eq!((&params[0].service, &params[1].service), (&Service::Unlimited, &Service::Fixed(5.0)));
     let told = json!([{"delay_ms": 20.0, "rate_mbps": null, "loss_ratio": 0.0, "queue_packets": 1000},
                       {"delay_ms": 0.0, "rate_mbps": 5.0, "loss_ratio": 0.0, "queue_packets": 7}]);
     assert_eq!(serde_json::to_value(&doc.elements).unwrap(), told);

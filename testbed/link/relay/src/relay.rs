@@ -17,6 +17,7 @@ use serde_json::{json, Value};
 
 use netjoule_link_model::model::Model;
 use netjoule_link_model::port::Port;
+use netjoule_link_model::scaling::Record;
 use netjoule_link_model::stats::StationLine;
 
 use crate::clock::{self, now_ns};
@@ -275,7 +276,14 @@ impl Relay {
     }
 
     /// Takes everything down and gives the final line.
-    fn close(self) -> Value {
+    fn close(mut self) -> Value {
+        let end_ns = now_ns();
+        let mut routers = Vec::new();
+        for (index, host) in self.hosts.iter().enumerate() {
+            for (direction, records) in ["up", "down"].into_iter().zip(self.model.routers(index, end_ns)) {
+                routers.extend(records.iter().map(|record| router(host, direction, record)));
+            }
+        }
         let totals = |(index, name): (usize, &String)| {
             let totals = self.model.totals(index);
             let mut line = json!(totals);
@@ -290,9 +298,10 @@ impl Relay {
         };
         let late = &self.lateness;
         let last = json!({
-            "event": "final", "duration_s": (now_ns() - self.started_ns) as f64 / 1e9, "cpu_s": clock::cpu_s(),
+            "event": "final", "duration_s": (end_ns - self.started_ns) as f64 / 1e9, "cpu_s": clock::cpu_s(),
             "stations": self.stations.iter().enumerate().map(totals).collect::<Vec<_>>(),
             "paths": self.hosts.iter().enumerate().map(drops).collect::<Vec<_>>(),
+            "routers": routers,
             "collisions": self.model.collisions(), "in_link": self.model.held(), "unroutable": self.unroutable,
             "kernel_drops": self.ports.ports.iter().map(|port| port.kernel_drops()).sum::<u64>(),
             "subscribers_dropped": self.publisher.dropped(), "wakes": late.wakes,
@@ -301,6 +310,15 @@ impl Relay {
         self.ports.close();
         last
     }
+}
+
+/// A router in the final line: since its path was set last.
+fn router(host: &str, direction: &str, record: &Record) -> Value {
+    json!({
+        "host": host, "direction": direction, "duration_s": (record.t_end_ns - record.t_start_ns) as f64 / 1e9,
+        "mean_rate_mbps": record.mean_rate_mbps, "max_rate_mbps": record.max_rate_mbps, "mean_cubic": record.mean_cubic,
+        "asleep_share": record.asleep_share, "switches": record.switches, "arrived_bytes": record.arrived.bytes, "dropped_packets": record.dropped.packets,
+    })
 }
 
 fn port_of(index: usize, stations: usize) -> Port {

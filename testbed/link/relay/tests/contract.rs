@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use netjoule_link::config::Config;
 use netjoule_link_model::mcs::{Phy, Standard};
+use netjoule_link_model::path::Service;
 use netjoule_link_model::presets;
 use netjoule_link_model::stats::{Counters, StationLine};
 use serde_json::{json, Value};
@@ -29,14 +30,23 @@ fn full() -> Value {
         "min_mpdu_spacing_us": 0.25, "mpdu_error_ratio": 0.1, "retry_limit": 3, "packet_rate_cap_pps": 12000.0,
         "queue_packets": 100,
     });
+    let router = json!({
+        "delay_ms": 1.5, "rate_mbps": 10, "loss_ratio": 0.5, "queue_packets": 42, "queue_bytes": 60_000, "direction": "up",
+        "bursts": {"mean_burst_ms": 100, "cycle_ms": 1000, "rate_mbps": 5},
+        "scaling": {"kind": "practra", "interval_ms": 10, "rates_mbps": [5, 10], "weight": 0.5, "window_ms": 20,
+                    "delta_ms": 0.5, "delay_limit_ms": 40, "phase_ms": 3},
+    });
+    let bottleneck = json!({"varying": {"min_rate_mbps": 1, "max_rate_mbps": 10, "mean_interval_ms": 50}});
+    let sleeper = json!({"rate_mbps": 100, "scaling": {"kind": "sleep", "sleep_us": 200, "wake_us": 30.5,
+                                                       "collect_packets": 10, "collect_us": 1000}});
+    let link = json!({"rate_mbps": 10, "scaling": {"kind": "fixed", "rate_mbps": 6}});
     json!({
         "schema_version": 2, "preset": "seed-like", "overrides": overrides, "seed": 9, "io": "packet",
         "stats_socket": "/run/link.sock",
         "stations": [{"name": "client", "netns": "pid:4", "ifname": "wlan0", "addresses": ["10.77.0.2/24"],
                       "mtu": 1400, "overrides": overrides}],
         "wired": [{"name": "server", "netns": "self", "ifname": "eth0", "addresses": ["10.77.0.1/24", "fd77::1/64"],
-                   "mtu": 1500, "elements":
-                   [{"delay_ms": 1.5, "rate_mbps": 0, "loss_ratio": 0.5, "queue_packets": 10}]}],
+                   "mtu": 1500, "elements": [router, bottleneck, link, sleeper]}],
     })
 }
 
@@ -50,14 +60,25 @@ fn the_program_takes_every_property_of_the_contract_and_no_other() {
     assert_eq!(keys(station), keys(&document["stations"][0]));
     let wired = &properties["wired"]["items"]["properties"];
     assert_eq!(keys(wired), keys(&document["wired"][0]));
-    assert_eq!(keys(&wired["elements"]["items"]["properties"]), keys(&document["wired"][0]["elements"][0]));
+    let element = &wired["elements"]["items"]["properties"];
+    let elements = document["wired"][0]["elements"].as_array().unwrap();
+    assert_eq!(keys(element), elements.iter().flat_map(keys).collect());
+    assert_eq!(keys(&element["bursts"]["properties"]), keys(&elements[0]["bursts"]));
+    assert_eq!(keys(&element["varying"]["properties"]), keys(&elements[1]["varying"]));
+    assert_eq!(keys(&element["scaling"]["oneOf"][1]["properties"]), keys(&elements[2]["scaling"]));
+    assert_eq!(keys(&element["scaling"]["oneOf"][2]["properties"]), keys(&elements[0]["scaling"]));
+    assert_eq!(keys(&element["scaling"]["oneOf"][3]["properties"]), keys(&elements[3]["scaling"]));
     for overrides in [&properties["overrides"], &station["overrides"]] {
         assert_eq!(keys(&overrides["properties"]), keys(&document["overrides"]));
     }
     assert!(validator(&schema).is_valid(&document));
     let config = Config::parse(&document.to_string()).unwrap();
     assert!((config.stations[0].params.framing.phy().rate_mbps() - 866.667).abs() < 0.001);
-    assert_eq!(config.wired[0].elements[0].rate_mbps, None);
+    let params = &config.wired[0].elements;
+    assert!(matches!(params[0].service, Service::PractRa(_)) && params[0].bursts.is_some());
+    assert!(
+        matches!(params[1].service, Service::Varying(_)) && matches!(params[2].service, Service::Scaled(_))
+    );
     let mut other = document;
     other["wired"][0]["jitter_ms"] = json!(1);
     assert!(!validator(&schema).is_valid(&other) && Config::parse(&other.to_string()).is_err());

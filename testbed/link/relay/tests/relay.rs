@@ -108,6 +108,32 @@ fn the_path_changes_while_the_link_is_up_and_the_link_says_what_it_is_then() {
 }
 
 #[test]
+fn a_router_lowers_its_rate_to_the_load_in_one_direction_and_loses_nothing() {
+    with_namespaces("a_router_lowers_its_rate_to_the_load_in_one_direction_and_loses_nothing", || {
+        let mut bench = Bench::new("packet");
+        bench.config["wired"][0]["elements"] = json!([
+            {"rate_mbps": 10, "queue_packets": 42, "direction": "up", "scaling": {"kind": "practra", "interval_ms": 10}},
+            {"delay_ms": 5},
+        ]);
+        let relay = bench.start(&[]);
+        let (client, server) = (udp(&bench.client, "10.77.0.2:0"), udp(&bench.server, "10.77.0.1:0"));
+        // One at a time, each on its way for five milliseconds and more: at most 2.3 Mb/s, for two seconds.
+        exchange(&client, &server, 333);
+        let last = relay.finish();
+        let routers = last["routers"].as_array().unwrap();
+        assert_eq!(routers.len(), 1, "the other direction does not scale: {last}");
+        let router = &routers[0];
+        assert_eq!((&router["direction"], &router["dropped_packets"]), (&json!("up"), &json!(0)));
+        assert!(router["arrived_bytes"].as_u64().unwrap() >= 333 * 1468, "{router}");
+        // Down by a step each 10 ms, until the next lower rate would be less than what comes.
+        let mean_mbps = router["mean_rate_mbps"].as_f64().unwrap();
+        assert!(router["switches"].as_u64().unwrap() >= 6 && (1.0..5.0).contains(&mean_mbps), "{router}");
+        let linear = mean_mbps / 10.0;
+        assert!((linear.powi(3)..linear).contains(&router["mean_cubic"].as_f64().unwrap()), "{router}");
+    });
+}
+
+#[test]
 fn a_stream_arrives_whole() {
     with_namespaces("a_stream_arrives_whole", || {
         each_io(|io| {

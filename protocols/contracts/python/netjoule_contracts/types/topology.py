@@ -46,8 +46,9 @@ class Topology(Document, frozen=True, kw_only=True):
     cpus: int | None = None
     # The emulated link (kind emulated only).
     link: Link | None = None
-    # Elements that paths consist of, by name (kind emulated only). Each loses packets, then sends them at its
-    # rate, then delays them, in both directions alike.
+    # Elements that paths consist of, by name (kind emulated only). Each loses packets, adds bursts of other
+    # traffic, sends what there is at its rate, then delays it; in both directions alike unless direction says
+    # otherwise.
     elements: dict[str, dict[str, Any]] | None = None
     # Named values of the testbed's factors, for workloads.
     presets: dict[str, Any] | None = None

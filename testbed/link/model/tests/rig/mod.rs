@@ -5,12 +5,12 @@
 use netjoule_link_model::airtime::Framing;
 use netjoule_link_model::mcs::{Phy, Standard};
 use netjoule_link_model::model::{Departure, Model};
+use netjoule_link_model::path::ElementParams;
 use netjoule_link_model::port::Port;
 use netjoule_link_model::queue::QueueLimits;
 use netjoule_link_model::saturation::UDP_IPV4_HEADER_BYTES;
 use netjoule_link_model::station::StationParams;
 use netjoule_link_model::stats::StationLine;
-use netjoule_link_model::wired::WiredParams;
 
 pub(crate) const S_NS: u64 = 1_000_000_000;
 pub(crate) const INTERVAL_NS: u64 = 100_000_000;
@@ -26,7 +26,7 @@ pub(crate) struct Link {
     pub(crate) queue_packets: usize,
     pub(crate) retry_limit: u32,
     pub(crate) mpdu_error_ratio: f64,
-    pub(crate) paths: Vec<Vec<WiredParams>>,
+    pub(crate) paths: Vec<Vec<ElementParams>>,
 }
 
 impl Default for Link {
@@ -67,6 +67,11 @@ impl Link {
         };
         Model::new(seed, (0..self.stations).map(station).collect(), &self.paths, 0, INTERVAL_NS)
     }
+}
+
+/// An element that takes so long and does nothing else.
+pub(crate) fn delayed(delay_ms: u64) -> ElementParams {
+    ElementParams { delay_ns: delay_ms * 1_000_000, ..ElementParams::default() }
 }
 
 /// What came of a constant load.
