@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 
 use crate::airtime::{self, SIFS_NS};
 use crate::contention::Contender;
-use crate::path::{self, ElementParams, Paths, DOWN, UP};
+use crate::path::chain::Chain;
+use crate::path::{ElementParams, Path, DOWN, UP};
 use crate::port::Port;
 use crate::rng::Rng;
 use crate::scaling::Record;
@@ -79,7 +80,7 @@ pub struct Model<P> {
     idle_since_ns: u64,
     senders: Vec<usize>,
     errors: Rng,
-    paths: Vec<Paths<Item<P>>>,
+    paths: Vec<Path<Item<P>>>,
     departures: VecDeque<Departure<P>>,
     collisions: u64,
     interval_start_ns: u64,
@@ -111,7 +112,7 @@ impl<P: 'static> Model<P> {
             paths: paths
                 .iter()
                 .enumerate()
-                .map(|(index, path)| path::new(seed, index, path, start_ns))
+                .map(|(index, path)| Path::new(seed, index, path, start_ns))
                 .collect(),
             departures: VecDeque::new(),
             collisions: 0,
@@ -130,7 +131,7 @@ impl<P: 'static> Model<P> {
 
     /// The path of a host consists of other elements from now on; what is on its way enters them anew.
     pub fn change_path(&mut self, now_ns: u64, host: usize, path: &[ElementParams]) {
-        path::change(&mut self.paths[host], now_ns, path);
+        self.paths[host].change(now_ns, path);
         [UP, DOWN].into_iter().for_each(|way| self.leave_path(host, way));
     }
 
@@ -154,7 +155,7 @@ impl<P: 'static> Model<P> {
             Event::PpduEnd(index) => self.end_ppdu(index),
             Event::Idle => self.fall_idle(),
             Event::Path(host, way) => {
-                self.paths[host][way].chain.advance(at_ns);
+                self.paths[host].ways[way].advance(at_ns);
                 self.leave_path(host, way);
             }
             Event::Access => self.start_ppdus(at_ns, now_ns),
@@ -206,7 +207,7 @@ impl<P: 'static> Model<P> {
 
     /// Packets dropped by the path of a host since the start.
     pub fn wired_drops(&self, host: usize) -> WiredDrops {
-        let ways = self.paths[host].iter().map(|path| path.chain.flows());
+        let ways = self.paths[host].ways.iter().map(Chain::flows);
         ways.fold(WiredDrops::default(), |sum, flows| WiredDrops {
             lost: sum.lost + flows.lost.packets,
             full: sum.full + flows.full.packets,
@@ -216,7 +217,7 @@ impl<P: 'static> Model<P> {
     /// What the routers on the path of a host did since this was asked last: each one's record until `now_ns`, by direction
     /// (`up` first) and by its place among the routers of it.
     pub fn routers(&mut self, host: usize, now_ns: u64) -> [Vec<Record>; 2] {
-        self.paths[host].each_mut().map(|path| path.chain.records(now_ns))
+        self.paths[host].ways.each_mut().map(|chain| chain.records(now_ns))
     }
 
     /// Exchanges in which two or more nodes sent at once, since the start.
@@ -227,7 +228,8 @@ impl<P: 'static> Model<P> {
     /// Packets inside the link.
     pub fn held(&self) -> usize {
         let air: usize = self.stations.iter().map(|station| station.up.held() + station.down.held()).sum();
-        let paths: u64 = self.paths.iter().flatten().map(|path| path.chain.held().packets).sum();
+        let ways = self.paths.iter().flat_map(|path| &path.ways);
+        let paths: u64 = ways.map(|chain| chain.held().packets).sum();
         air + paths as usize + self.departures.len()
     }
 
@@ -250,7 +252,7 @@ impl<P: 'static> Model<P> {
     fn next_of_paths(&self) -> Option<(u64, Event)> {
         let all = [UP, DOWN].into_iter().flat_map(|way| (0..self.paths.len()).map(move |host| (host, way)));
         let due = all.filter_map(|(host, way)| {
-            Some((self.paths[host][way].chain.next_event_ns()?, Event::Path(host, way)))
+            Some((self.paths[host].ways[way].next_event_ns()?, Event::Path(host, way)))
         });
         due.min_by_key(|(at_ns, _)| *at_ns)
     }
@@ -356,13 +358,13 @@ impl<P: 'static> Model<P> {
 
     fn push_path(&mut self, now_ns: u64, host: usize, way: usize, item: Item<P>) {
         let ip_bytes = item.ip_bytes;
-        self.paths[host][way].chain.enqueue(now_ns, item, ip_bytes);
+        self.paths[host].ways[way].enqueue(now_ns, item, ip_bytes);
         self.leave_path(host, way);
     }
 
     /// What is through a path goes on.
     fn leave_path(&mut self, host: usize, way: usize) {
-        while let Some((at_ns, item)) = self.paths[host][way].chain.poll() {
+        while let Some((at_ns, item)) = self.paths[host].ways[way].poll() {
             self.arrive(at_ns, way == UP, item);
         }
     }

@@ -119,14 +119,14 @@ impl ElementParams {
         Self { bursts: None, service: self.service.highest(), ..self.clone() }
     }
 
-    /// The elements that it comes to. Chance is drawn from `seed` in streams from `stream` on: up to 16 of them.
+    /// The elements that it comes to. Chance is drawn from `seed` in streams from `stream` on, 256 apart.
     pub fn elements<P: 'static>(&self, seed: u64, stream: u64, start_ns: u64) -> Vec<Box<dyn Element<P>>> {
         let mut elements: Vec<Box<dyn Element<P>>> = Vec::new();
         if self.loss_ratio > 0.0 {
             elements.push(Box::new(Loss::new(self.loss_ratio, Rng::new(seed, stream))));
         }
         if let Some(bursts) = self.bursts {
-            elements.push(Box::new(Bursts::new(bursts, Rng::new(seed, stream + 1), start_ns)));
+            elements.push(Box::new(Bursts::new(bursts, Rng::new(seed, stream + (1 << 8)), start_ns)));
         }
         match &self.service {
             Service::Unlimited => {}
@@ -135,14 +135,14 @@ impl ElementParams {
                 elements.push(Box::new(Router::new(self.queue, Box::new(*rule), start_ns)));
             }
             Service::Varying(params) => {
-                let rule = Varying::new(*params, Rng::new(seed, stream + 2), start_ns);
+                let rule = Varying::new(*params, Rng::new(seed, stream + (2 << 8)), start_ns);
                 elements.push(Box::new(Router::new(self.queue, Box::new(rule), start_ns)));
             }
             Service::Sleep(params) => {
                 elements.push(Box::new(Sleeper::new(*params, self.queue, start_ns)));
             }
             Service::PractRa(params) => {
-                let rule = PractRa::new(params.clone(), Rng::new(seed, stream + 3), start_ns);
+                let rule = PractRa::new(params.clone(), Rng::new(seed, stream + (3 << 8)), start_ns);
                 elements.push(Box::new(Router::new(self.queue, Box::new(rule), start_ns)));
             }
         }
@@ -153,54 +153,49 @@ impl ElementParams {
     }
 }
 
-/// A path in both directions: from the access point to the host ([`UP`]), and back ([`DOWN`]).
-pub(crate) type Paths<P> = [Path<P>; 2];
-
 pub(crate) const UP: usize = 0;
 pub(crate) const DOWN: usize = 1;
 
-/// The path with number `index`, empty; its chance is its own.
-pub(crate) fn new<P: 'static>(
-    seed: u64,
-    index: usize,
+/// What the elements come to in each direction of a path: towards its far end, and back. Each element of each direction draws
+/// from streams of its own, from `stream` on.
+pub fn ways<P: 'static>(
     elements: &[ElementParams],
+    seed: u64,
+    stream: u64,
     start_ns: u64,
-) -> Paths<P> {
-    let stream = (index as u64) << 48;
-    let mut paths = [Path::new(seed, stream + 2), Path::new(seed, stream + 3)];
-    change(&mut paths, start_ns, elements);
-    paths
+) -> [Vec<Box<dyn Element<P>>>; 2] {
+    let made = |way: usize, each: &mut dyn Iterator<Item = &ElementParams>| {
+        let stream = |index: u64| stream + way as u64 + (index << 16);
+        each.zip(0..)
+            .flat_map(|(params, index)| params.facing(way).elements(seed, stream(index), start_ns))
+            .collect()
+    };
+    [made(UP, &mut elements.iter()), made(DOWN, &mut elements.iter().rev())]
 }
 
-/// Other elements take the place of those that there are.
-pub(crate) fn change<P: 'static>(paths: &mut Paths<P>, now_ns: u64, elements: &[ElementParams]) {
-    paths[UP].change(now_ns, elements.iter().map(|element| element.facing(UP)));
-    paths[DOWN].change(now_ns, elements.iter().rev().map(|element| element.facing(DOWN)));
-}
-
-/// One direction of a path.
+/// A path in both directions: from the access point to the host ([`UP`]), and back ([`DOWN`]).
 #[derive(Debug)]
 pub(crate) struct Path<P> {
     seed: u64,
     stream: u64,
     changes: u64,
-    pub(crate) chain: Chain<P>,
+    pub(crate) ways: [Chain<P>; 2],
 }
 
 impl<P: 'static> Path<P> {
-    /// A path without elements; chance will be drawn from streams of their own beside `stream`.
-    fn new(seed: u64, stream: u64) -> Self {
-        Self { seed, stream, changes: 0, chain: Chain::new(Vec::new()) }
+    /// The path with number `index`, empty; its chance is its own.
+    pub(crate) fn new(seed: u64, index: usize, elements: &[ElementParams], start_ns: u64) -> Self {
+        let stream = ((index as u64) << 48) + 2;
+        let mut path = Self { seed, stream, changes: 0, ways: [(); 2].map(|()| Chain::new(Vec::new())) };
+        path.change(start_ns, elements);
+        path
     }
 
-    /// Each element of each path draws from streams of its own, so that a change repeats no losses.
-    fn change(&mut self, now_ns: u64, elements: impl Iterator<Item = ElementParams>) {
-        let stream = |index: u64| self.stream + (index << 16) + (self.changes << 32);
-        let made = elements
-            .zip(0..)
-            .flat_map(|(params, index)| params.elements(self.seed, stream(index), now_ns))
-            .collect();
-        self.chain.change(now_ns, made);
+    /// Other elements take the place of those that there are; they draw from streams of their own, so that a change repeats no
+    /// losses.
+    pub(crate) fn change(&mut self, now_ns: u64, elements: &[ElementParams]) {
+        let made = ways(elements, self.seed, self.stream + (self.changes << 32), now_ns);
+        self.ways.iter_mut().zip(made).for_each(|(chain, elements)| chain.change(now_ns, elements));
         self.changes += 1;
     }
 }

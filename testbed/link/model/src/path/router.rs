@@ -36,9 +36,9 @@ impl<P> Router<P> {
 impl<P> Element<P> for Router<P> {
     fn enqueue(&mut self, now_ns: u64, parcel: Parcel<P>) -> Result<(), Dropped> {
         self.arrived_bits += parcel.bits();
-        let ip_bytes = parcel.ip_bytes;
+        let (ip_bytes, is_of_flow) = (parcel.ip_bytes, parcel.packet.is_some());
         let taken = self.serialiser.enqueue(now_ns, parcel);
-        self.record.arrive(ip_bytes, taken.is_ok());
+        self.record.arrive(ip_bytes, is_of_flow, taken.is_ok());
         taken
     }
 

@@ -103,9 +103,9 @@ impl<P> Sleeper<P> {
 
 impl<P> Element<P> for Sleeper<P> {
     fn enqueue(&mut self, now_ns: u64, parcel: Parcel<P>) -> Result<(), Dropped> {
-        let ip_bytes = parcel.ip_bytes;
+        let (ip_bytes, is_of_flow) = (parcel.ip_bytes, parcel.packet.is_some());
         let taken = self.serialiser.enqueue(now_ns, parcel);
-        self.record.arrive(ip_bytes, taken.is_ok());
+        self.record.arrive(ip_bytes, is_of_flow, taken.is_ok());
         self.rouse(now_ns);
         taken
     }

@@ -50,6 +50,10 @@ pub struct Record {
     pub arrived: Tally,
     /// What found the queue full.
     pub dropped: Tally,
+    /// Of what came, packets of flows.
+    pub flows_arrived: Tally,
+    /// Of what found the queue full, packets of flows.
+    pub flows_dropped: Tally,
     /// Packets that wait at the end, without the one in service.
     pub queue_packets: usize,
     /// The highest rate that there is, Mb/s.
@@ -70,6 +74,8 @@ impl Record {
             switches: 0,
             arrived: Tally::default(),
             dropped: Tally::default(),
+            flows_arrived: Tally::default(),
+            flows_dropped: Tally::default(),
             queue_packets: 0,
             max_rate_mbps,
             since_ns: start_ns,
@@ -86,10 +92,16 @@ impl Record {
         self.since_ns = now_ns;
     }
 
-    pub(crate) fn arrive(&mut self, ip_bytes: u32, is_taken: bool) {
+    pub(crate) fn arrive(&mut self, ip_bytes: u32, is_of_flow: bool, is_taken: bool) {
         self.arrived.add(ip_bytes);
+        if is_of_flow {
+            self.flows_arrived.add(ip_bytes);
+        }
         if !is_taken {
             self.dropped.add(ip_bytes);
+        }
+        if is_of_flow && !is_taken {
+            self.flows_dropped.add(ip_bytes);
         }
     }
 

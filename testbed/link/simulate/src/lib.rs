@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//! netjoule-simulate: flows between model endpoints over the elements of netjoule_link_model, in simulated time.
+
+#![forbid(unsafe_code)]
+
+pub mod config;
+pub mod outcome;
+pub mod tcp;
+pub mod world;

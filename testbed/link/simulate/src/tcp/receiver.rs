@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//! When is what has come acknowledged? At once, or, in order, every second segment (RFC 5681, section 4.2).
+
+use std::collections::BTreeSet;
+
+/// A delayed acknowledgement is sent after so long at the latest, ns: what ns-2 takes; RFC 1122 allows 500 ms.
+const DELAY_NS: u64 = 100_000_000;
+
+/// The receiving end.
+#[derive(Debug)]
+pub struct Receiver {
+    delays: bool,
+    expected: u64,
+    beyond: BTreeSet<u64>,
+    ack_due_ns: Option<u64>,
+}
+
+impl Receiver {
+    /// Nothing has come; with `delays` every second segment is acknowledged.
+    pub fn new(delays: bool) -> Self {
+        Self { delays, expected: 0, beyond: BTreeSet::new(), ack_due_ns: None }
+    }
+
+    /// Segments that have come in order.
+    pub fn in_order(&self) -> u64 {
+        self.expected
+    }
+
+    /// Takes a segment in; gives the acknowledgement that goes out at once.
+    pub fn take(&mut self, now_ns: u64, number: u64) -> Option<u64> {
+        let was_waiting = self.ack_due_ns.take().is_some();
+        if number != self.expected {
+            if number > self.expected {
+                self.beyond.insert(number);
+            }
+            return Some(self.expected);
+        }
+        self.expected += 1;
+        let fills_a_gap = !self.beyond.is_empty();
+        while self.beyond.remove(&self.expected) {
+            self.expected += 1;
+        }
+        if !self.delays || was_waiting || fills_a_gap {
+            return Some(self.expected);
+        }
+        self.ack_due_ns = Some(now_ns + DELAY_NS);
+        None
+    }
+
+    /// When a delayed acknowledgement is due.
+    pub fn next_ns(&self) -> Option<u64> {
+        self.ack_due_ns
+    }
+
+    /// The acknowledgement that is due by `now_ns`.
+    pub fn poll(&mut self, now_ns: u64) -> Option<u64> {
+        self.ack_due_ns.filter(|at_ns| *at_ns <= now_ns)?;
+        self.ack_due_ns = None;
+        Some(self.expected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_second_segment_is_acknowledged_or_one_after_a_while() {
+        let mut end = Receiver::new(true);
+        assert_eq!((end.take(0, 0), end.take(1, 1), end.take(2, 2)), (None, Some(2), None));
+        assert_eq!((end.poll(DELAY_NS), end.next_ns()), (None, Some(DELAY_NS + 2)));
+        assert_eq!((end.poll(DELAY_NS + 2), end.next_ns()), (Some(3), None));
+    }
+
+    #[test]
+    fn a_gap_and_what_fills_it_are_acknowledged_at_once() {
+        let mut end = Receiver::new(true);
+        assert_eq!((end.take(0, 1), end.take(0, 2)), (Some(0), Some(0)));
+        assert_eq!((end.take(0, 0), end.take(0, 0), end.in_order()), (Some(3), Some(3), 3));
+    }
+}

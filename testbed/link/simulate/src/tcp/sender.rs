@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which segment may leave now? NewReno: RFC 5681 with the recovery of RFC 6582 and limited transmit (RFC 3042).
+//!
+//! The window counts whole segments. Without delayed acknowledgements it grows as Linux's Reno does, by the segments
+//! acknowledged; with them each acknowledgement counts once (RFC 5681, equations 2 and 3).
+
+use super::rto::Rto;
+
+/// Acknowledgements of nothing new that tell a loss.
+const DUPLICATES: u32 = 3;
+
+/// Parameters of the sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderParams {
+    /// Window at the start, segments.
+    pub initial_window: f64,
+    /// Least retransmission timeout, ns.
+    pub min_rto_ns: u64,
+}
+
+/// Counts of a sender since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounts {
+    /// Segments sent, those sent again included.
+    pub sent: u64,
+    /// Segments sent again.
+    pub resent: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Times that duplicate acknowledgements told a loss.
+    pub recoveries: u64,
+}
+
+/// The sending end; it has always something to send.
+#[derive(Debug)]
+pub struct Sender {
+    window: f64,
+    threshold: f64,
+    /// The first segment that was not acknowledged.
+    unacked: u64,
+    next: u64,
+    /// One more than the highest that was ever sent.
+    highest: u64,
+    duplicates: u32,
+    /// While losses are mended: up to where everything was sent when the first was noticed.
+    recovering_to: Option<u64>,
+    /// A duplicate acknowledgement below this is of a loss that is known (RFC 6582, section 3.2, step 2).
+    known_to: u64,
+    /// A partial acknowledgement has come since.
+    is_partial: bool,
+    /// Segments that duplicates let out before the loss was noticed.
+    limited: u64,
+    resend: bool,
+    rto: Rto,
+    timer_ns: Option<u64>,
+    /// The segment whose round trip is measured, and when it left.
+    timed: Option<(u64, u64)>,
+    counts: SenderCounts,
+}
+
+impl Sender {
+    /// A sender that has sent nothing.
+    pub fn new(params: SenderParams) -> Self {
+        Self {
+            window: params.initial_window,
+            threshold: f64::INFINITY,
+            unacked: 0,
+            next: 0,
+            highest: 0,
+            duplicates: 0,
+            recovering_to: None,
+            known_to: 0,
+            is_partial: false,
+            limited: 0,
+            resend: false,
+            rto: Rto::new(params.min_rto_ns),
+            timer_ns: None,
+            timed: None,
+            counts: SenderCounts::default(),
+        }
+    }
+
+    /// Segments acknowledged in order.
+    pub fn acked(&self) -> u64 {
+        self.unacked
+    }
+
+    /// The congestion window, segments.
+    pub fn window(&self) -> f64 {
+        self.window
+    }
+
+    /// Counts since the start.
+    pub fn counts(&self) -> SenderCounts {
+        self.counts
+    }
+
+    /// When the timer ends.
+    pub fn next_ns(&self) -> Option<u64> {
+        self.timer_ns
+    }
+
+    /// The next segment that may leave at `now_ns`.
+    pub fn poll(&mut self, now_ns: u64) -> Option<u64> {
+        if std::mem::take(&mut self.resend) {
+            return Some(self.emit(now_ns, self.unacked));
+        }
+        // Each of the first two duplicates lets one segment more out.
+        let limited = if self.recovering_to.is_none() { self.duplicates.min(DUPLICATES - 1) } else { 0 };
+        let end = self.unacked + self.window as u64;
+        if self.next >= end + u64::from(limited) {
+            return None;
+        }
+        self.limited += u64::from(self.next >= end);
+        self.next += 1;
+        Some(self.emit(now_ns, self.next - 1))
+    }
+
+    fn emit(&mut self, now_ns: u64, number: u64) -> u64 {
+        self.counts.sent += 1;
+        if number < self.highest {
+            self.counts.resent += 1;
+            // Nobody knows which of the two is acknowledged.
+            self.timed = self.timed.filter(|(timed, _)| *timed != number);
+        } else {
+            self.highest = number + 1;
+            self.timed = self.timed.or(Some((number, now_ns)));
+        }
+        if self.timer_ns.is_none() {
+            self.timer_ns = Some(now_ns + self.rto.ns());
+        }
+        number
+    }
+
+    /// Takes an acknowledgement in.
+    pub fn take(&mut self, now_ns: u64, ack: u64) {
+        if ack > self.unacked {
+            self.advance(now_ns, ack);
+        } else if ack == self.unacked && self.highest > self.unacked {
+            self.duplicate();
+        }
+    }
+
+    fn advance(&mut self, now_ns: u64, ack: u64) {
+        let acked = ack - self.unacked;
+        if let Some((_, sent_ns)) = self.timed.filter(|(timed, _)| *timed < ack) {
+            self.rto.sample(now_ns - sent_ns);
+            self.timed = None;
+        }
+        self.unacked = ack;
+        self.next = self.next.max(ack);
+        self.duplicates = 0;
+        self.limited = 0;
+        let mut restart = true;
+        match self.recovering_to {
+            Some(to) if ack >= to => {
+                let flight = (self.next - ack) as f64;
+                self.window = self.threshold.min(flight.max(1.0) + 1.0);
+                self.recovering_to = None;
+            }
+            Some(_) => {
+                // A partial acknowledgement: the next hole is resent, the timer is set anew for the first of them alone.
+                restart = !std::mem::replace(&mut self.is_partial, true);
+                self.window = (self.window - acked as f64 + 1.0).max(1.0);
+                self.resend = true;
+            }
+            None if self.window < self.threshold => self.window += 1.0,
+            None => self.window += 1.0 / self.window,
+        }
+        if self.unacked == self.highest {
+            self.timer_ns = None;
+        } else if restart {
+            self.timer_ns = Some(now_ns + self.rto.ns());
+        }
+    }
+
+    fn duplicate(&mut self) {
+        self.duplicates += 1;
+        if self.recovering_to.is_some() {
+            self.window += 1.0;
+        } else if self.duplicates == DUPLICATES && self.unacked >= self.known_to {
+            self.halve();
+            self.window = self.threshold + f64::from(DUPLICATES);
+            self.recovering_to = Some(self.highest);
+            self.is_partial = false;
+            self.resend = true;
+            self.counts.recoveries += 1;
+        }
+    }
+
+    /// Half of what is on its way, without what duplicates let out, two segments at least (RFC 5681, section 3.2); losses of
+    /// everything that was sent are known from now on.
+    fn halve(&mut self) {
+        self.threshold = ((self.next - self.unacked - self.limited) as f64 / 2.0).max(2.0);
+        self.known_to = self.highest;
+    }
+
+    /// Ends the timer if it is due: everything that was not acknowledged is sent again.
+    pub fn expire(&mut self, now_ns: u64) {
+        if self.timer_ns.is_none_or(|at_ns| at_ns > now_ns) {
+            return;
+        }
+        self.halve();
+        self.window = 1.0;
+        self.next = self.unacked;
+        self.duplicates = 0;
+        self.limited = 0;
+        self.recovering_to = None;
+        self.resend = false;
+        self.timed = None;
+        self.rto.back_off();
+        self.timer_ns = None;
+        self.counts.timeouts += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const PARAMS: SenderParams = SenderParams { initial_window: 2.0, min_rto_ns: 200 * MS };
+
+    fn burst(sender: &mut Sender, now_ns: u64) -> Vec<u64> {
+        std::iter::from_fn(|| sender.poll(now_ns)).collect()
+    }
+
+    /// A sender in slow start that has sent 0 to 13 and heard of 0 to 5.
+    fn with_eight_on_their_way() -> Sender {
+        let mut sender = Sender::new(PARAMS);
+        for ack in 0..=6 {
+            sender.take(100 * MS, ack);
+            burst(&mut sender, 100 * MS);
+        }
+        assert_eq!((sender.highest, sender.unacked, sender.window), (14, 6, 8.0));
+        sender
+    }
+
+    #[test]
+    fn slow_start_adds_a_segment_for_each_acknowledgement() {
+        let mut sender = Sender::new(PARAMS);
+        assert_eq!(burst(&mut sender, 0), [0, 1]);
+        sender.take(100 * MS, 1);
+        assert_eq!(burst(&mut sender, 100 * MS), [2, 3]);
+        sender.threshold = 3.0;
+        sender.take(100 * MS, 2);
+        assert_eq!(burst(&mut sender, 100 * MS), [4]);
+    }
+
+    #[test]
+    fn three_duplicates_resend_and_halve_and_the_first_two_let_new_segments_out() {
+        let mut sender = with_eight_on_their_way();
+        sender.take(200 * MS, 6);
+        assert_eq!(burst(&mut sender, 200 * MS), [14]);
+        sender.take(200 * MS, 6);
+        assert_eq!(burst(&mut sender, 200 * MS), [15]);
+        sender.take(200 * MS, 6);
+        // Half of the eight is 4, and three have left.
+        assert_eq!((sender.threshold, sender.window), (4.0, 7.0));
+        assert_eq!(burst(&mut sender, 200 * MS), [6]);
+        (0..4).for_each(|_| sender.take(201 * MS, 6));
+        assert_eq!(burst(&mut sender, 201 * MS), [16]);
+        // All is there: as much as half is on its way again.
+        sender.take(300 * MS, 17);
+        assert_eq!((sender.window, sender.recovering_to), (2.0, None));
+    }
+
+    #[test]
+    fn a_partial_acknowledgement_resends_the_next_hole() {
+        let mut sender = with_eight_on_their_way();
+        (0..3).for_each(|_| sender.take(200 * MS, 6));
+        assert_eq!(burst(&mut sender, 200 * MS), [6]);
+        sender.take(300 * MS, 9);
+        assert_eq!(burst(&mut sender, 300 * MS)[0], 9);
+        assert!(sender.recovering_to.is_some());
+        assert_eq!(sender.counts().recoveries, 1);
+    }
+
+    #[test]
+    fn the_timer_sends_everything_again_from_one_segment_on() {
+        let mut sender = with_eight_on_their_way();
+        let due_ns = sender.next_ns().unwrap();
+        sender.expire(due_ns - 1);
+        assert_eq!(sender.counts().timeouts, 0);
+        sender.expire(due_ns);
+        assert_eq!(burst(&mut sender, due_ns), [6]);
+        assert_eq!((sender.threshold, sender.window, sender.counts().timeouts), (4.0, 1.0, 1));
+        // Duplicates of what was sent before the timeout tell nothing new.
+        (0..3).for_each(|_| sender.take(due_ns + MS, 6));
+        assert_eq!(sender.counts().recoveries, 0);
+        sender.take(due_ns + 2 * MS, 7);
+        assert_eq!(burst(&mut sender, due_ns + 2 * MS), [7, 8]);
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Flows in simulated time against what arithmetic says of them.
+
+use netjoule_simulate::config::Asked;
+use netjoule_simulate::outcome::Outcome;
+use netjoule_simulate::world::simulate;
+use serde_json::{json, Value};
+
+/// The study's path: 100 Mb/s, then two links of 10 Mb/s, a quarter, a quarter and half of the delay.
+fn path(rtt_ms: f64, queue_packets: u64, scaling: Value) -> Value {
+    json!([
+        {"rate_mbps": 100, "delay_ms": rtt_ms / 8.0},
+        {"rate_mbps": 10, "queue_packets": queue_packets, "delay_ms": rtt_ms / 8.0, "direction": "up", "scaling": scaling},
+        {"rate_mbps": 10, "queue_packets": queue_packets, "delay_ms": rtt_ms / 4.0},
+    ])
+}
+
+fn run(elements: Value, flow: Value, seed: u64) -> Outcome {
+    let document = json!({"id": 1, "seed": seed, "duration_s": 300, "interval_s": 20, "elements": elements, "flows": [flow]});
+    simulate(&serde_json::from_value::<Asked>(document).unwrap()).unwrap()
+}
+
+/// Throughput, service rate in Mb/s and switches from 20 s on.
+fn figures(outcome: &Outcome) -> (f64, f64, u64) {
+    let steps = &outcome.steps[1..];
+    let acked: u64 = steps.iter().map(|step| step.acked_packets[0]).sum();
+    let rate: f64 = steps.iter().map(|step| step.routers[0].mean_rate_mbps).sum();
+    let switches = steps.iter().map(|step| step.routers[0].switches).sum();
+    (acked as f64 * 12e3 / 280e6, rate / steps.len() as f64, switches)
+}
+
+fn none() -> Value {
+    json!({"kind": "none"})
+}
+
+#[test]
+fn a_sawtooth_over_half_a_bandwidth_delay_product_has_its_throughput() {
+    // 83.3 packets are on their way and 42 in the queue at most: the window goes from 62.7 to 125.3. Below 83.3 the link is not
+    // full: 20.7 round trips of 0.1 s with 73 packets each; above, 42 with 104.3 at the link's rate of 833 a second.
+    let below = (20.7, 20.7 * 73.0 / 0.1 / 833.3 * 0.1);
+    let full_s = 42.0 * 104.3 / 833.3;
+    let expected_mbps = 10.0 * (below.1 + full_s) / (below.0 * 0.1 + full_s);
+    let (throughput_mbps, rate_mbps, switches) =
+        figures(&run(path(100.0, 42, none()), json!({"delayed_acks": false}), 1));
+    assert!((throughput_mbps / expected_mbps - 1.0).abs() < 0.02, "{throughput_mbps} of {expected_mbps}");
+    assert_eq!((rate_mbps, switches), (10.0, 0));
+}
+
+#[test]
+fn a_short_path_is_full_with_and_without_scaling() {
+    for scaling in [none(), json!({"kind": "practra", "interval_ms": 100})] {
+        let (throughput_mbps, rate_mbps, _) = figures(&run(path(1.0, 10, scaling), json!({}), 1));
+        assert!(throughput_mbps > 9.9 && rate_mbps > 9.9, "{throughput_mbps} {rate_mbps}");
+    }
+}
+
+#[test]
+fn scaling_takes_throughput_on_a_long_path_and_more_with_short_intervals() {
+    let flow = || json!({"delayed_acks": true});
+    let (alone_mbps, ..) = figures(&run(path(100.0, 42, none()), flow(), 1));
+    let found = [10, 1000].map(|interval_ms| {
+        let scaling = json!({"kind": "practra", "interval_ms": interval_ms});
+        figures(&run(path(100.0, 42, scaling), flow(), 1))
+    });
+    let [short, long] = found;
+    assert!(short.0 < long.0 && long.0 < alone_mbps, "{found:?} {alone_mbps}");
+    assert!(short.1 < long.1 && long.1 < 10.0, "{found:?}");
+    assert!(short.2 > long.2 && long.2 > 0, "{found:?}");
+}
+
+#[test]
+fn a_seed_repeats_and_another_has_other_phases() {
+    let scaled =
+        |seed| run(path(100.0, 42, json!({"kind": "practra", "interval_ms": 1000})), json!({}), seed);
+    assert_eq!(scaled(1), scaled(1));
+    assert_ne!(scaled(1), scaled(2));
+}
+
+#[test]
+fn everything_sent_is_acknowledged_dropped_or_on_its_way() {
+    let outcome = run(path(50.0, 21, none()), json!({}), 3);
+    let flow = outcome.flows[0];
+    let router = |count: fn(&netjoule_simulate::outcome::RouterStep) -> u64| -> u64 {
+        outcome.steps.iter().map(|step| count(&step.routers[0])).sum()
+    };
+    let dropped = router(|step| step.flows_dropped_packets);
+    assert!(flow.sent_packets - router(|step| step.flows_arrived_packets) < 200);
+    assert!(dropped > 0 && flow.resent_packets >= dropped, "{flow:?} {dropped}");
+    assert!(flow.sent_packets - flow.resent_packets - flow.acked_packets < 200, "{flow:?}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_place() {
+    let scaling = json!({"kind": "practra", "interval_ms": 10, "delay_limit_ms": 55.5});
+    let document = json!({"id": 1, "seed": 1, "duration_s": 1, "interval_s": 1, "flows": [{}], "elements": path(100.0, 42, scaling)});
+    let error = simulate(&serde_json::from_value::<Asked>(document).unwrap()).unwrap_err().to_string();
+    assert!(error.starts_with("elements[1]: the rate could never rise from 9 to 10 Mb/s"), "{error}");
+}
