@@ -313,9 +313,17 @@ def test_what_no_simulated_testbed_has_is_refused(tmp_path: Path, program: Progr
     testbed.write_text(TESTBED)
     assert exit_code(program, "-m", "netjoule", "doctor", "--testbed", str(testbed))[0] == 2
     assert exit_code(program, "-m", "netjoule", "quick", "--testbed", str(testbed))[0] == 2
-    words = run_words(workload(tmp_path), testbed, tmp_path / "c")
-    code, said = exit_code(program, *words, NETJOULE_BIN_DIR=str(tmp_path))
-    assert (code, "netjoule-simulate" in said) == (3, True)
+
+
+def test_a_host_without_the_program_that_simulates_is_told(
+    tmp_path: Path, program: Program, testbed: Path
+) -> None:
+    # As where nothing was built: no folder but PATH's is looked into.
+    bare = "from netjoule.core import programs; programs._folders = list\n"
+    bare += "from netjoule.cli.app import main; main()"
+    _, _, *words = run_words(workload(tmp_path), testbed, tmp_path / "c")
+    code, said = exit_code(program, "-c", bare, *words)
+    assert (code, "the program netjoule-simulate is not on this host" in said) == (3, True), said
     assert not (tmp_path / "c").exists()
 
 
