@@ -106,28 +106,33 @@ pub enum ScalingConfig {
         collect_us: Option<f64>,
     },
     /// [`crate::scaling::practra`].
-    Practra {
-        /// Minimum rate change interval.
-        interval_ms: f64,
-        /// Ten equal steps up to the element's rate unless told.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        rates_mbps: Vec<f64>,
-        /// 0.25 unless told.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        weight: Option<f64>,
-        /// `interval_ms` unless told.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        window_ms: Option<f64>,
-        /// 1 ms unless told.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        delta_ms: Option<f64>,
-        /// 0.9 of what a full queue takes at the highest rate unless told.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        delay_limit_ms: Option<f64>,
-        /// Until the first tick; drawn from the seed unless told.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        phase_ms: Option<f64>,
-    },
+    Practra(PractraConfig),
+}
+
+/// Settings of practRA.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PractraConfig {
+    /// Minimum rate change interval.
+    pub interval_ms: f64,
+    /// Ten equal steps up to the element's rate unless told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rates_mbps: Vec<f64>,
+    /// 0.25 unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// `interval_ms` unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_ms: Option<f64>,
+    /// 1 ms unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta_ms: Option<f64>,
+    /// 0.9 of what a full queue takes at the highest rate unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_limit_ms: Option<f64>,
+    /// Until the first tick; drawn from the seed unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase_ms: Option<f64>,
 }
 
 impl ElementConfig {
@@ -196,7 +201,7 @@ impl ScalingConfig {
         let rate_mbps = match self {
             Self::None => max_rate_mbps,
             Self::Fixed { rate_mbps } => within("scaling.rate_mbps", *rate_mbps, 0.001..=max_rate_mbps)?,
-            Self::Practra { .. } => return self.practra(max_rate_mbps, queue),
+            Self::Practra(practra) => return practra.params(max_rate_mbps, queue).map(Service::PractRa),
             Self::Sleep { sleep_us, wake_us, collect_packets, collect_us } => {
                 return Ok(Service::Sleep(SleepParams {
                     rate_mbps: max_rate_mbps,
@@ -217,13 +222,11 @@ impl ScalingConfig {
         };
         Ok(Service::Scaled(FixedParams { rate_mbps, max_rate_mbps }))
     }
+}
 
-    fn practra(&self, max_rate_mbps: f64, queue: QueueLimit) -> Result<Service, ParameterError> {
-        let Self::Practra { interval_ms, rates_mbps, weight, window_ms, delta_ms, delay_limit_ms, phase_ms } =
-            self
-        else {
-            return Ok(Service::Unlimited);
-        };
+impl PractraConfig {
+    fn params(&self, max_rate_mbps: f64, queue: QueueLimit) -> Result<PractRaParams, ParameterError> {
+        let Self { interval_ms, rates_mbps, weight, window_ms, delta_ms, delay_limit_ms, phase_ms } = self;
         let interval_ns = ns("scaling.interval_ms", *interval_ms, 0.1..=60_000.0)?;
         let queue_bits = 8.0 * queue.bytes.min(queue.packets as u64 * MTU_BYTES) as f64;
         let default_limit_ms = DELAY_LIMIT_SHARE * queue_bits / max_rate_mbps / 1e3;
@@ -253,7 +256,7 @@ impl ScalingConfig {
                 .transpose()?,
         };
         params.check(queue_bits as u64 - MTU_BYTES * 8)?;
-        Ok(Service::PractRa(params))
+        Ok(params)
     }
 }
 

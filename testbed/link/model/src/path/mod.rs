@@ -132,18 +132,19 @@ impl ElementParams {
             Service::Unlimited => {}
             Service::Fixed(rate_mbps) => elements.push(Box::new(Serialiser::new(*rate_mbps, self.queue))),
             Service::Scaled(rule) => {
-                elements.push(Box::new(Router::new(self.queue, Box::new(*rule), start_ns)));
+                elements.push(Box::new(Router::ruled(self.queue, Box::new(*rule), start_ns)));
             }
             Service::Varying(params) => {
                 let rule = Varying::new(*params, Rng::new(seed, stream + (2 << 8)), start_ns);
-                elements.push(Box::new(Router::new(self.queue, Box::new(rule), start_ns)));
+                elements.push(Box::new(Router::ruled(self.queue, Box::new(rule), start_ns)));
             }
             Service::Sleep(params) => {
-                elements.push(Box::new(Sleeper::new(*params, self.queue, start_ns)));
+                let (rate_mbps, sleeper) = (params.rate_mbps, Box::new(Sleeper::new(*params)));
+                elements.push(Box::new(Router::new(self.queue, rate_mbps, rate_mbps, sleeper, start_ns)));
             }
             Service::PractRa(params) => {
                 let rule = PractRa::new(params.clone(), Rng::new(seed, stream + (3 << 8)), start_ns);
-                elements.push(Box::new(Router::new(self.queue, Box::new(rule), start_ns)));
+                elements.push(Box::new(Router::ruled(self.queue, Box::new(rule), start_ns)));
             }
         }
         if self.delay_ns > 0 {

@@ -1,73 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How does a link serve whose rate changes? A serialiser, and a rule that sets its rate at ticks.
+//! How does a link serve that changes? A serialiser, and what governs it: a rule that sets its rate at ticks, or sleep.
 
 use super::element::{Dropped, Element, Parcel};
 use super::serialiser::{QueueLimit, Serialiser};
 use crate::scaling::{RateRule, Record};
 use crate::tally::Tally;
 
-/// A queue and a link whose service rate a rule sets. At one moment a packet ends before the rule is asked.
+/// A queue with its link, and the record of what is done to them.
 #[derive(Debug)]
-pub struct Router<P> {
-    serialiser: Serialiser<P>,
-    rule: Box<dyn RateRule>,
-    /// Since the last tick, dropped ones included.
-    arrived_bits: u64,
-    record: Record,
+pub struct Served<P> {
+    /// Queue and link.
+    pub serialiser: Serialiser<P>,
+    /// What they did.
+    pub record: Record,
 }
 
-impl<P> Router<P> {
+/// Changes how a link serves.
+pub trait Governor<P>: std::fmt::Debug {
+    /// When it wants to act next of its own accord.
+    fn next_ns(&self) -> Option<u64>;
+
+    /// Acts at `at_ns`, if it is time; asked at each event of the link, after what the link itself does then.
+    fn act(&mut self, at_ns: u64, served: &mut Served<P>);
+
+    /// So many bits have come, whether they found room or not.
+    fn arrived(&mut self, now_ns: u64, bits: u64, served: &mut Served<P>);
+}
+
+/// A queue and a link that is governed.
+#[derive(Debug)]
+pub struct Router<P> {
+    served: Served<P>,
+    governor: Box<dyn Governor<P>>,
+}
+
+impl<P: 'static> Router<P> {
     /// An empty router that serves at the rate with which the rule begins.
-    pub fn new(limit: QueueLimit, rule: Box<dyn RateRule>, start_ns: u64) -> Self {
-        let rate_mbps = rule.first_rate_mbps();
-        let record = Record::new(start_ns, rate_mbps, rule.max_rate_mbps());
-        Self { serialiser: Serialiser::new(rate_mbps, limit), rule, arrived_bits: 0, record }
+    pub fn ruled(limit: QueueLimit, rule: Box<dyn RateRule>, start_ns: u64) -> Self {
+        let (rate_mbps, max_rate_mbps) = (rule.first_rate_mbps(), rule.max_rate_mbps());
+        let governor = Box::new(Ruled { rule, arrived_bits: 0 });
+        Self::new(limit, rate_mbps, max_rate_mbps, governor, start_ns)
     }
 
-    fn tick(&mut self, at_ns: u64) {
-        let arrived_bits = std::mem::take(&mut self.arrived_bits);
-        if let Some(rate_mbps) = self.rule.tick(at_ns, arrived_bits, self.serialiser.waiting_bits()) {
-            self.serialiser.switch(at_ns, rate_mbps, self.rule.stall_ns());
-            self.record.switch(at_ns, rate_mbps);
-        }
+    /// An empty router.
+    pub fn new(
+        limit: QueueLimit,
+        rate_mbps: f64,
+        max_rate_mbps: f64,
+        mut governor: Box<dyn Governor<P>>,
+        start_ns: u64,
+    ) -> Self {
+        let serialiser = Serialiser::new(rate_mbps, limit);
+        let record = Record::new(start_ns, rate_mbps, max_rate_mbps);
+        let mut served = Served { serialiser, record };
+        governor.act(start_ns, &mut served);
+        Self { served, governor }
     }
 }
 
 impl<P> Element<P> for Router<P> {
     fn enqueue(&mut self, now_ns: u64, parcel: Parcel<P>) -> Result<(), Dropped> {
-        self.arrived_bits += parcel.bits();
-        let (ip_bytes, is_of_flow) = (parcel.ip_bytes, parcel.packet.is_some());
-        let taken = self.serialiser.enqueue(now_ns, parcel);
-        self.record.arrive(ip_bytes, is_of_flow, taken.is_ok());
+        let (bits, ip_bytes, is_of_flow) = (parcel.bits(), parcel.ip_bytes, parcel.packet.is_some());
+        let taken = self.served.serialiser.enqueue(now_ns, parcel);
+        self.served.record.arrive(ip_bytes, is_of_flow, taken.is_ok());
+        self.governor.arrived(now_ns, bits, &mut self.served);
         taken
     }
 
     fn next_event_ns(&self) -> Option<u64> {
-        [self.serialiser.next_event_ns(), self.rule.next_tick_ns()].into_iter().flatten().min()
+        [self.served.serialiser.next_event_ns(), self.governor.next_ns()].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now_ns: u64) {
         while let Some(at_ns) = self.next_event_ns().filter(|at_ns| *at_ns <= now_ns) {
-            self.serialiser.advance(at_ns);
-            if self.rule.next_tick_ns() == Some(at_ns) {
-                self.tick(at_ns);
-            }
+            self.served.serialiser.advance(at_ns);
+            self.governor.act(at_ns, &mut self.served);
         }
     }
 
     fn poll(&mut self) -> Option<Parcel<P>> {
-        self.serialiser.poll()
+        self.served.serialiser.poll()
     }
 
     fn held(&self) -> Tally {
-        self.serialiser.held()
+        self.served.serialiser.held()
     }
 
     fn drain(&mut self) -> Vec<Parcel<P>> {
-        self.serialiser.drain()
+        self.served.serialiser.drain()
     }
 
     fn record(&mut self, now_ns: u64) -> Option<Record> {
-        Some(self.record.close(now_ns, self.serialiser.waiting()))
+        Some(self.served.record.close(now_ns, self.served.serialiser.waiting()))
+    }
+}
+
+/// A rule is asked for the rate at its ticks.
+#[derive(Debug)]
+struct Ruled {
+    rule: Box<dyn RateRule>,
+    /// Since the last tick, dropped ones included.
+    arrived_bits: u64,
+}
+
+impl<P> Governor<P> for Ruled {
+    fn next_ns(&self) -> Option<u64> {
+        self.rule.next_tick_ns()
+    }
+
+    fn act(&mut self, at_ns: u64, served: &mut Served<P>) {
+        if self.rule.next_tick_ns().is_none_or(|tick_ns| tick_ns > at_ns) {
+            return;
+        }
+        let arrived_bits = std::mem::take(&mut self.arrived_bits);
+        if let Some(rate_mbps) = self.rule.tick(at_ns, arrived_bits, served.serialiser.waiting_bits()) {
+            served.serialiser.switch(at_ns, rate_mbps, self.rule.stall_ns());
+            served.record.switch(at_ns, rate_mbps);
+        }
+    }
+
+    fn arrived(&mut self, _now_ns: u64, bits: u64, _served: &mut Served<P>) {
+        self.arrived_bits += bits;
     }
 }

@@ -2,10 +2,7 @@
 //! How does a link serve that sleeps while it has nothing to send? Low-power idle, as in IEEE 802.3az: falling asleep and
 //! waking up take their times, in which nothing is sent, and packets may be collected before it wakes.
 
-use super::element::{Dropped, Element, Parcel};
-use super::serialiser::{QueueLimit, Serialiser};
-use crate::scaling::Record;
-use crate::tally::Tally;
+use super::router::{Governor, Served};
 
 /// Parameters of the sleep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,39 +34,25 @@ enum State {
     },
 }
 
-/// A queue and a link that sleeps.
+/// Sends a link to sleep and wakes it.
 #[derive(Debug)]
-pub struct Sleeper<P> {
+pub struct Sleeper {
     params: SleepParams,
-    serialiser: Serialiser<P>,
     state: State,
-    record: Record,
 }
 
-impl<P> Sleeper<P> {
-    /// A link that is awake.
-    pub fn new(params: SleepParams, limit: QueueLimit, start_ns: u64) -> Self {
-        let serialiser = Serialiser::new(params.rate_mbps, limit);
-        let record = Record::new(start_ns, params.rate_mbps, params.rate_mbps);
-        let mut sleeper = Self { params, serialiser, state: State::Awake, record };
-        sleeper.rest(start_ns);
-        sleeper
-    }
-
-    /// Falls asleep if there is nothing to send.
-    fn rest(&mut self, now_ns: u64) {
-        if self.state == State::Awake && self.serialiser.is_idle() {
-            self.state = State::FallingAsleep { until_ns: now_ns + self.params.sleep_ns };
-            self.serialiser.hold();
-        }
+impl Sleeper {
+    /// Awake.
+    pub fn new(params: SleepParams) -> Self {
+        Self { params, state: State::Awake }
     }
 
     /// Wakes up if enough packets wait, or notes when the first will have waited long enough.
-    fn rouse(&mut self, now_ns: u64) {
+    fn rouse<P>(&mut self, now_ns: u64, served: &mut Served<P>) {
         let State::Asleep { wake_ns } = self.state else { return };
-        let waiting = self.serialiser.waiting();
+        let waiting = served.serialiser.waiting();
         if waiting >= self.params.collect_packets || wake_ns.is_some_and(|at_ns| at_ns <= now_ns) {
-            self.record.wake(now_ns);
+            served.record.wake(now_ns);
             self.state = State::Waking { until_ns: now_ns + self.params.wake_ns };
         } else if waiting > 0 && wake_ns.is_none() {
             self.state = State::Asleep { wake_ns: Some(now_ns + self.params.collect_ns) };
@@ -84,65 +67,48 @@ impl<P> Sleeper<P> {
         }
     }
 
-    fn change(&mut self, at_ns: u64) {
+    fn change<P>(&mut self, at_ns: u64, served: &mut Served<P>) {
         match self.state {
             State::Awake => {}
             State::FallingAsleep { .. } => {
-                self.record.sleep(at_ns);
+                served.record.sleep(at_ns);
                 self.state = State::Asleep { wake_ns: None };
-                self.rouse(at_ns);
+                self.rouse(at_ns, served);
             }
-            State::Asleep { .. } => self.rouse(at_ns),
+            State::Asleep { .. } => self.rouse(at_ns, served),
             State::Waking { .. } => {
                 self.state = State::Awake;
-                self.serialiser.release(at_ns);
+                served.serialiser.release(at_ns);
             }
         }
     }
 }
 
-impl<P> Element<P> for Sleeper<P> {
-    fn enqueue(&mut self, now_ns: u64, parcel: Parcel<P>) -> Result<(), Dropped> {
-        let (ip_bytes, is_of_flow) = (parcel.ip_bytes, parcel.packet.is_some());
-        let taken = self.serialiser.enqueue(now_ns, parcel);
-        self.record.arrive(ip_bytes, is_of_flow, taken.is_ok());
-        self.rouse(now_ns);
-        taken
+impl<P> Governor<P> for Sleeper {
+    fn next_ns(&self) -> Option<u64> {
+        self.next_change_ns()
     }
 
-    fn next_event_ns(&self) -> Option<u64> {
-        [self.serialiser.next_event_ns(), self.next_change_ns()].into_iter().flatten().min()
-    }
-
-    fn advance(&mut self, now_ns: u64) {
-        while let Some(at_ns) = self.next_event_ns().filter(|at_ns| *at_ns <= now_ns) {
-            self.serialiser.advance(at_ns);
-            if self.next_change_ns().is_some_and(|change_ns| change_ns <= at_ns) {
-                self.change(at_ns);
-            }
-            self.rest(at_ns);
+    fn act(&mut self, at_ns: u64, served: &mut Served<P>) {
+        if self.next_change_ns().is_some_and(|change_ns| change_ns <= at_ns) {
+            self.change(at_ns, served);
+        }
+        if self.state == State::Awake && served.serialiser.is_idle() {
+            self.state = State::FallingAsleep { until_ns: at_ns + self.params.sleep_ns };
+            served.serialiser.hold();
         }
     }
 
-    fn poll(&mut self) -> Option<Parcel<P>> {
-        self.serialiser.poll()
-    }
-
-    fn held(&self) -> Tally {
-        self.serialiser.held()
-    }
-
-    fn drain(&mut self) -> Vec<Parcel<P>> {
-        self.serialiser.drain()
-    }
-
-    fn record(&mut self, now_ns: u64) -> Option<Record> {
-        Some(self.record.close(now_ns, self.serialiser.waiting()))
+    fn arrived(&mut self, now_ns: u64, _bits: u64, served: &mut Served<P>) {
+        self.rouse(now_ns, served);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::element::{Element, Parcel};
+    use super::super::router::Router;
+    use super::super::serialiser::QueueLimit;
     use super::*;
 
     const US: u64 = 1_000;
@@ -154,7 +120,12 @@ mod tests {
         collect_ns: 0,
     };
 
-    fn sent(link: &mut Sleeper<u32>, at_us: &[u64]) -> Vec<u64> {
+    fn sleeping(params: SleepParams) -> Router<u32> {
+        let governor = Box::new(Sleeper::new(params));
+        Router::new(QueueLimit::packets(100), params.rate_mbps, params.rate_mbps, governor, 0)
+    }
+
+    fn sent(link: &mut Router<u32>, at_us: &[u64]) -> Vec<u64> {
         let mut times = Vec::new();
         let mut sends = at_us.iter().peekable();
         loop {
@@ -174,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_packet_wakes_the_link_and_one_that_comes_while_it_falls_asleep_waits_for_that() {
-        let mut link = Sleeper::new(PARAMS, QueueLimit::packets(100), 0);
+        let mut link = sleeping(PARAMS);
         // Asleep from 200 on. The first wakes it: 1,000 + 30 + 100; then it falls asleep until 1,330, and only then wakes for
         // the one that came at 1,200.
         assert_eq!(sent(&mut link, &[1_000, 1_200]), [1_130, 1_460]);
@@ -188,7 +159,7 @@ mod tests {
     #[test]
     fn packets_are_collected_until_they_are_enough_or_the_first_has_waited_long() {
         let params = SleepParams { collect_packets: 3, collect_ns: 500 * US, ..PARAMS };
-        let mut link = Sleeper::new(params, QueueLimit::packets(100), 0);
+        let mut link = sleeping(params);
         assert_eq!(sent(&mut link, &[1_000, 1_010, 1_020]), [1_150, 1_250, 1_350]);
         assert_eq!(sent(&mut link, &[3_000, 3_100]), [3_630, 3_730]);
     }
