@@ -22,8 +22,9 @@ from typing import Any
 import pytest
 import sshd
 import yaml
-from lab_story import seen, told
+from lab_story import programs, seen, told
 from tiny_campaign import netjoule
+from two_host_lab import CONTROL
 
 BIN = sshd.ROOT / ".labgrid/bin"
 OUTLETS = ("laptop", "tower")
@@ -134,11 +135,31 @@ def running(folder: Path, *places: str) -> Iterator[Labgrid]:
         yield lab
 
 
+@contextlib.contextmanager
+def without_power(folder: Path, host: str, outlet: str, lab: Labgrid) -> Iterator[None]:
+    """A host of `two_host_lab` is dead until its outlet is switched on; its meter has power of its own."""
+    for pid, line in programs(host).items():
+        if "counted_power.py" not in line:
+            os.kill(pid, signal.SIGKILL)
+    conf = folder / "keys" / f"sshd-{CONTROL[host]}-22.conf"
+    start = ["ip", "netns", "exec", host, *sshd.command(conf, own_run=False)]
+    with contextlib.ExitStack() as power:
+
+        def on(switched: str) -> None:
+            if switched == outlet:
+                power.enter_context(sshd.running(start, CONTROL[host], 22))
+
+        lab.on = on
+        yield
+    lab.on = lambda _: None
+
+
 def story(folder: Path, lab: Labgrid) -> dict[str, Any]:
-    """What becomes of the place of a campaign: another has it, the campaign is killed, and resumed."""
+    """A campaign's place: another has it, the campaign is killed, a host dies, the campaign is resumed."""
     os.environ.update(lab.env)
     topology = folder / "lab.yaml"
-    document = yaml.safe_load(topology.read_text()) | {"reservation": {"labgrid": PLACE}}
+    reservation = {"labgrid": PLACE, "power_cycle": {"client": OUTLETS[0]}}
+    document = yaml.safe_load(topology.read_text()) | {"reservation": reservation}
     topology.write_text(yaml.safe_dump(document))
     out = folder / "campaign"
     run = ["run", str(folder / "workload.yaml"), "--testbed", str(topology), "--no-verify", "--out", str(out)]
@@ -152,7 +173,10 @@ def story(folder: Path, lab: Labgrid) -> dict[str, Any]:
         found["during"] = lab.holder()
         campaign.send_signal(signal.SIGKILL)
     found["killed"] = lab.holder()
-    found["resumed"] = seen(netjoule("resume", str(out), "--no-verify", "--json"))
+    assert not lab.switched
+    with without_power(folder, "client", OUTLETS[0], lab):
+        found["resumed"] = seen(netjoule("resume", str(out), "--no-verify", "--json"))
+    found["switched"] = lab.switched
     found["after"] = lab.holder()
     return found
 

@@ -28,7 +28,7 @@ WORKLOAD = {
     os.geteuid() != 0,
     reason="sshd changes users and groups, which a namespace of an ordinary user forbids",
 )
-def test_a_campaign_has_its_place_while_it_runs_and_gives_back_what_a_kill_left(tmp_path: Path) -> None:
+def test_a_campaign_has_its_place_gives_back_what_a_kill_left_and_revives_a_dead_host(tmp_path: Path) -> None:
     (tmp_path / "workload.yaml").write_text(yaml.safe_dump(WORKLOAD))
     argv = [sys.executable, HERE / "two_host_lab.py", tmp_path]
     argv += [sys.executable, HERE / "labgrid_bench.py", tmp_path]
@@ -39,4 +39,7 @@ def test_a_campaign_has_its_place_while_it_runs_and_gives_back_what_a_kill_left(
     assert "place rack of labgrid: it is acquired by controller/bob" in story["of_another"]["said"]
     assert not story["of_another"]["folder"]
     assert (story["during"], story["killed"], story["after"]) == ("controller/ann", "controller/ann", "None")
+    assert story["switched"] == [["laptop", False], ["laptop", True]]
+    assert story["resumed"]["code"] == 0, story["resumed"]["said"]
+    assert "host client does not answer: labgrid cycles its power (rack, laptop)" in story["resumed"]["said"]
     assert json.loads((tmp_path / "campaign/campaign.json").read_text())["status"] == "complete"

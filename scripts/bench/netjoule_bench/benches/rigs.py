@@ -22,7 +22,7 @@ _WORKLOAD = {
     "transports": ["udp"],
     "payload_bytes": [1440],
     "offered_rate_mbps": [1, 2, 3, 4],  # a block of a study takes minutes, a session some seconds to begin
-    "timing": {"idle_s": 10.0, "settle_s": 0.2, "warm_up_s": 2.0, "measure_s": 6.0, "tail_s": 0.3},
+    "timing": {"idle_s": 40.0, "settle_s": 0.2, "warm_up_s": 2.0, "measure_s": 6.0, "tail_s": 0.3},
 }
 _LAB = Path(__file__).parents[4] / "orchestrator" / "tests" / "two_host_lab.py"
 _EMULATED, _LABS = "emulated", "hosts behind sshd"

@@ -11,19 +11,20 @@ use crate::tally::Tally;
 pub struct Delay<P> {
     delay_ns: u64,
     last_ns: u64,
+    now_ns: u64,
     on_their_way: VecDeque<(u64, Parcel<P>)>,
-    ready: VecDeque<Parcel<P>>,
 }
 
 impl<P> Delay<P> {
     /// A way of `delay_ns`.
     pub fn new(delay_ns: u64) -> Self {
-        Self { delay_ns, last_ns: 0, on_their_way: VecDeque::new(), ready: VecDeque::new() }
+        Self { delay_ns, last_ns: 0, now_ns: 0, on_their_way: VecDeque::new() }
     }
 }
 
 impl<P> Element<P> for Delay<P> {
     fn enqueue(&mut self, now_ns: u64, parcel: Parcel<P>) -> Result<(), Dropped> {
+        self.now_ns = now_ns;
         self.last_ns = self.last_ns.max(now_ns + self.delay_ns);
         self.on_their_way.push_back((self.last_ns, parcel));
         Ok(())
@@ -34,19 +35,21 @@ impl<P> Element<P> for Delay<P> {
     }
 
     fn advance(&mut self, now_ns: u64) {
-        let due = self.on_their_way.partition_point(|(at_ns, _)| *at_ns <= now_ns);
-        self.ready.extend(self.on_their_way.drain(..due).map(|(_, parcel)| parcel));
+        self.now_ns = now_ns;
     }
 
     fn poll(&mut self) -> Option<Parcel<P>> {
-        self.ready.pop_front()
+        if self.next_event_ns()? > self.now_ns {
+            return None;
+        }
+        self.on_their_way.pop_front().map(|(_, parcel)| parcel)
     }
 
     fn held(&self) -> Tally {
-        tally(self.ready.iter().chain(self.on_their_way.iter().map(|(_, parcel)| parcel)))
+        tally(self.on_their_way.iter().map(|(_, parcel)| parcel))
     }
 
     fn drain(&mut self) -> Vec<Parcel<P>> {
-        self.ready.drain(..).chain(self.on_their_way.drain(..).map(|(_, parcel)| parcel)).collect()
+        self.on_their_way.drain(..).map(|(_, parcel)| parcel).collect()
     }
 }

@@ -26,6 +26,7 @@ use crate::rng::Rng;
 use crate::scaling::fixed::FixedParams;
 use crate::scaling::practra::{PractRa, PractRaParams};
 use crate::scaling::varying::{Varying, VaryingParams};
+use crate::scaling::{RateRule, Record};
 
 /// At which rate an element serves.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -128,28 +129,25 @@ impl ElementParams {
         if let Some(bursts) = self.bursts {
             elements.push(Box::new(Bursts::new(bursts, Rng::new(seed, stream + (1 << 8)), start_ns)));
         }
-        match &self.service {
-            Service::Unlimited => {}
-            Service::Fixed(rate_mbps) => elements.push(Box::new(Serialiser::new(*rate_mbps, self.queue))),
-            Service::Scaled(rule) => {
-                elements.push(Box::new(Router::ruled(self.queue, Box::new(*rule), start_ns)));
-            }
+        let ruled = |rule: Box<dyn RateRule>| Router::ruled(self.queue, self.delay_ns, rule, start_ns);
+        let serialiser = |rate_mbps: f64| Serialiser::new(rate_mbps, self.queue, self.delay_ns);
+        elements.push(match &self.service {
+            Service::Unlimited => Box::new(Delay::new(self.delay_ns)),
+            Service::Fixed(rate_mbps) => Box::new(serialiser(*rate_mbps)),
+            Service::Scaled(rule) => Box::new(ruled(Box::new(*rule))),
             Service::Varying(params) => {
-                let rule = Varying::new(*params, Rng::new(seed, stream + (2 << 8)), start_ns);
-                elements.push(Box::new(Router::ruled(self.queue, Box::new(rule), start_ns)));
-            }
-            Service::Sleep(params) => {
-                let (rate_mbps, sleeper) = (params.rate_mbps, Box::new(Sleeper::new(*params)));
-                elements.push(Box::new(Router::new(self.queue, rate_mbps, rate_mbps, sleeper, start_ns)));
+                Box::new(ruled(Box::new(Varying::new(*params, Rng::new(seed, stream + (2 << 8)), start_ns))))
             }
             Service::PractRa(params) => {
-                let rule = PractRa::new(params.clone(), Rng::new(seed, stream + (3 << 8)), start_ns);
-                elements.push(Box::new(Router::ruled(self.queue, Box::new(rule), start_ns)));
+                let rng = Rng::new(seed, stream + (3 << 8));
+                Box::new(ruled(Box::new(PractRa::new(params.clone(), rng, start_ns))))
             }
-        }
-        if self.delay_ns > 0 {
-            elements.push(Box::new(Delay::new(self.delay_ns)));
-        }
+            Service::Sleep(params) => {
+                let record = Record::new(start_ns, params.rate_mbps, params.rate_mbps);
+                let sleeper = Box::new(Sleeper::new(*params));
+                Box::new(Router::new(serialiser(params.rate_mbps), record, sleeper, start_ns))
+            }
+        });
         elements
     }
 }

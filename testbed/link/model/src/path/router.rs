@@ -17,10 +17,10 @@ pub struct Served<P> {
 
 /// Changes how a link serves.
 pub trait Governor<P>: std::fmt::Debug {
-    /// When it wants to act next of its own accord.
-    fn next_ns(&self) -> Option<u64>;
+    /// When it wants to act next, as things stand.
+    fn next_ns(&self, served: &Served<P>) -> Option<u64>;
 
-    /// Acts at `at_ns`, if it is time; asked at each event of the link, after what the link itself does then.
+    /// Acts at `at_ns`, after what the link itself does then.
     fn act(&mut self, at_ns: u64, served: &mut Served<P>);
 
     /// So many bits have come, whether they found room or not.
@@ -35,23 +35,21 @@ pub struct Router<P> {
 }
 
 impl<P: 'static> Router<P> {
-    /// An empty router that serves at the rate with which the rule begins.
-    pub fn ruled(limit: QueueLimit, rule: Box<dyn RateRule>, start_ns: u64) -> Self {
+    /// An empty router that serves at the rate with which the rule begins, and the way of `delay_ns` behind it.
+    pub fn ruled(limit: QueueLimit, delay_ns: u64, rule: Box<dyn RateRule>, start_ns: u64) -> Self {
         let (rate_mbps, max_rate_mbps) = (rule.first_rate_mbps(), rule.max_rate_mbps());
         let governor = Box::new(Ruled { rule, arrived_bits: 0 });
-        Self::new(limit, rate_mbps, max_rate_mbps, governor, start_ns)
+        let record = Record::new(start_ns, rate_mbps, max_rate_mbps);
+        Self::new(Serialiser::new(rate_mbps, limit, delay_ns), record, governor, start_ns)
     }
 
-    /// An empty router.
+    /// A queue and its link, which are new, with what governs them.
     pub fn new(
-        limit: QueueLimit,
-        rate_mbps: f64,
-        max_rate_mbps: f64,
+        serialiser: Serialiser<P>,
+        record: Record,
         mut governor: Box<dyn Governor<P>>,
         start_ns: u64,
     ) -> Self {
-        let serialiser = Serialiser::new(rate_mbps, limit);
-        let record = Record::new(start_ns, rate_mbps, max_rate_mbps);
         let mut served = Served { serialiser, record };
         governor.act(start_ns, &mut served);
         Self { served, governor }
@@ -68,14 +66,18 @@ impl<P> Element<P> for Router<P> {
     }
 
     fn next_event_ns(&self) -> Option<u64> {
-        [self.served.serialiser.next_event_ns(), self.governor.next_ns()].into_iter().flatten().min()
+        [self.served.serialiser.next_event_ns(), self.governor.next_ns(&self.served)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn advance(&mut self, now_ns: u64) {
-        while let Some(at_ns) = self.next_event_ns().filter(|at_ns| *at_ns <= now_ns) {
+        while let Some(at_ns) = self.governor.next_ns(&self.served).filter(|at_ns| *at_ns <= now_ns) {
             self.served.serialiser.advance(at_ns);
             self.governor.act(at_ns, &mut self.served);
         }
+        self.served.serialiser.advance(now_ns);
     }
 
     fn poll(&mut self) -> Option<Parcel<P>> {
@@ -104,7 +106,7 @@ struct Ruled {
 }
 
 impl<P> Governor<P> for Ruled {
-    fn next_ns(&self) -> Option<u64> {
+    fn next_ns(&self, _served: &Served<P>) -> Option<u64> {
         self.rule.next_tick_ns()
     }
 

@@ -24,61 +24,84 @@ impl QueueLimit {
     }
 }
 
-/// A queue and what serves it. A packet's service time is fixed when its service starts, so that a new rate counts from the
-/// next packet on.
+#[derive(Debug)]
+struct Slot<P> {
+    start_ns: u64,
+    end_ns: u64,
+    parcel: Parcel<P>,
+}
+
+/// A queue, the link that serves it, and the way behind it. A packet's service time is fixed when its service starts, so that a
+/// new rate counts from the next packet on. Until then it is planned: one event a packet, when it is at the end of its way.
 #[derive(Debug)]
 pub struct Serialiser<P> {
     rate_mbps: f64,
+    delay_ns: u64,
     limit: QueueLimit,
-    waiting: VecDeque<Parcel<P>>,
+    packets: VecDeque<Slot<P>>,
+    /// So many of them, from the front, are on their way by `now_ns`.
+    ended: usize,
+    /// And so many are in service or on their way.
+    started: usize,
+    /// Of those behind them.
     waiting_bits: u64,
-    in_service: Option<(u64, Parcel<P>)>,
     stalled_until_ns: u64,
-    ready: VecDeque<Parcel<P>>,
+    now_ns: u64,
 }
 
 impl<P> Serialiser<P> {
-    /// An empty queue before a link of `rate_mbps`, above 0.
-    pub fn new(rate_mbps: f64, limit: QueueLimit) -> Self {
+    /// An empty queue before a link of `rate_mbps`, above 0, and a way of `delay_ns`.
+    pub fn new(rate_mbps: f64, limit: QueueLimit, delay_ns: u64) -> Self {
         Self {
             rate_mbps,
+            delay_ns,
             limit,
-            waiting: VecDeque::new(),
+            packets: VecDeque::new(),
+            ended: 0,
+            started: 0,
             waiting_bits: 0,
-            in_service: None,
             stalled_until_ns: 0,
-            ready: VecDeque::new(),
+            now_ns: 0,
         }
     }
 
     /// Serves at another rate from the next packet on, which is not sent before `stall_ns` have passed. What is being sent
     /// goes on as it began.
     pub fn switch(&mut self, now_ns: u64, rate_mbps: f64, stall_ns: u64) {
+        self.settle(now_ns);
         self.rate_mbps = rate_mbps;
         self.stalled_until_ns = self.stalled_until_ns.max(now_ns + stall_ns);
+        self.plan(now_ns);
     }
 
     /// Sends nothing more until [`Self::release`]; what is being sent goes on.
-    pub fn hold(&mut self) {
+    pub fn hold(&mut self, now_ns: u64) {
+        self.settle(now_ns);
         self.stalled_until_ns = NEVER;
+        self.plan(now_ns);
     }
 
     /// Sends again from `now_ns` on.
     pub fn release(&mut self, now_ns: u64) {
+        self.settle(now_ns);
         self.stalled_until_ns = now_ns;
-        if self.in_service.is_none() {
-            self.start(now_ns);
-        }
+        self.plan(now_ns);
     }
 
     /// True while nothing waits and nothing is being sent.
     pub fn is_idle(&self) -> bool {
-        self.in_service.is_none() && self.waiting.is_empty()
+        self.ended == self.packets.len()
+    }
+
+    /// When the last packet that is there will have been sent; `None` while there is none, or nothing is sent.
+    pub fn idle_ns(&self) -> Option<u64> {
+        let last = self.packets.back()?;
+        (!self.is_idle() && last.end_ns != NEVER).then_some(last.end_ns)
     }
 
     /// Packets that wait, without the one in service.
     pub fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.packets.len() - self.started
     }
 
     /// Bits that wait, without the packet in service.
@@ -86,65 +109,82 @@ impl<P> Serialiser<P> {
         self.waiting_bits
     }
 
-    fn has_room(&self, ip_bytes: u32) -> bool {
-        let served = self.in_service.as_ref().map(|(_, parcel)| parcel);
-        let held_bits = self.waiting_bits + served.map_or(0, Parcel::bits);
-        self.waiting.len() + usize::from(served.is_some()) < self.limit.packets
-            && held_bits / 8 + u64::from(ip_bytes) <= self.limit.bytes
-    }
-
-    fn start(&mut self, at_ns: u64) {
-        if let Some(parcel) = self.waiting.pop_front() {
-            self.waiting_bits -= parcel.bits();
-            let service_ns = (parcel.bits() as f64 * 1e3 / self.rate_mbps).round() as u64;
-            self.in_service = Some((at_ns + service_ns, parcel));
+    /// Moves to `now_ns`; at one moment a packet ends and the next one starts.
+    fn settle(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+        while self.packets.get(self.started).is_some_and(|slot| slot.start_ns <= now_ns) {
+            self.waiting_bits -= self.packets[self.started].parcel.bits();
+            self.started += 1;
+        }
+        while self.ended < self.started && self.packets[self.ended].end_ns <= now_ns {
+            self.ended += 1;
         }
     }
+
+    /// Gives those that have not started their times anew.
+    fn plan(&mut self, now_ns: u64) {
+        let in_service = self.started.checked_sub(1).map_or(0, |last| self.packets[last].end_ns);
+        let mut free_ns = in_service.max(now_ns).max(self.stalled_until_ns);
+        for slot in self.packets.range_mut(self.started..) {
+            slot.start_ns = free_ns;
+            slot.end_ns = free_ns.saturating_add(service_ns(&slot.parcel, self.rate_mbps));
+            free_ns = slot.end_ns;
+        }
+        self.settle(now_ns);
+    }
+
+    fn has_room(&self, ip_bytes: u32) -> bool {
+        let served = self.packets.range(self.ended..self.started).map(|slot| slot.parcel.bits());
+        let held_bits = self.waiting_bits + served.sum::<u64>();
+        self.packets.len() - self.ended < self.limit.packets
+            && held_bits / 8 + u64::from(ip_bytes) <= self.limit.bytes
+    }
+}
+
+fn service_ns<P>(parcel: &Parcel<P>, rate_mbps: f64) -> u64 {
+    (parcel.bits() as f64 * 1e3 / rate_mbps).round() as u64
 }
 
 impl<P> Element<P> for Serialiser<P> {
     fn enqueue(&mut self, now_ns: u64, parcel: Parcel<P>) -> Result<(), Dropped> {
+        self.settle(now_ns);
         if !self.has_room(parcel.ip_bytes) {
             return Err(Dropped::Full);
         }
+        let free_ns = self.packets.back().map_or(0, |slot| slot.end_ns);
+        let start_ns = free_ns.max(now_ns).max(self.stalled_until_ns);
+        let end_ns = start_ns.saturating_add(service_ns(&parcel, self.rate_mbps));
         self.waiting_bits += parcel.bits();
-        self.waiting.push_back(parcel);
-        if self.in_service.is_none() && now_ns >= self.stalled_until_ns {
-            self.start(now_ns);
-        }
+        self.packets.push_back(Slot { start_ns, end_ns, parcel });
+        self.settle(now_ns);
         Ok(())
     }
 
     fn next_event_ns(&self) -> Option<u64> {
-        match &self.in_service {
-            Some((end_ns, _)) => Some(*end_ns),
-            None if self.waiting.is_empty() || self.stalled_until_ns == NEVER => None,
-            None => Some(self.stalled_until_ns),
-        }
+        let at_ns = self.packets.front()?.end_ns.saturating_add(self.delay_ns);
+        (at_ns != NEVER).then_some(at_ns)
     }
 
     fn advance(&mut self, now_ns: u64) {
-        while let Some(at_ns) = self.next_event_ns().filter(|at_ns| *at_ns <= now_ns) {
-            self.ready.extend(self.in_service.take().map(|(_, parcel)| parcel));
-            if at_ns >= self.stalled_until_ns {
-                self.start(at_ns);
-            }
-        }
+        self.settle(now_ns);
     }
 
     fn poll(&mut self) -> Option<Parcel<P>> {
-        self.ready.pop_front()
+        if self.next_event_ns()? > self.now_ns {
+            return None;
+        }
+        self.ended -= 1;
+        self.started -= 1;
+        self.packets.pop_front().map(|slot| slot.parcel)
     }
 
     fn held(&self) -> Tally {
-        let served = self.in_service.iter().map(|(_, parcel)| parcel);
-        tally(self.ready.iter().chain(served).chain(&self.waiting))
+        tally(self.packets.iter().map(|slot| &slot.parcel))
     }
 
     fn drain(&mut self) -> Vec<Parcel<P>> {
-        self.waiting_bits = 0;
-        let served = self.in_service.take().map(|(_, parcel)| parcel);
-        self.ready.drain(..).chain(served).chain(self.waiting.drain(..)).collect()
+        (self.ended, self.started, self.waiting_bits) = (0, 0, 0);
+        self.packets.drain(..).map(|slot| slot.parcel).collect()
     }
 }
 
@@ -155,7 +195,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn filled(limit: QueueLimit, packets: u32) -> (Serialiser<u32>, usize) {
-        let mut link = Serialiser::new(8.0, limit);
+        let mut link = Serialiser::new(8.0, limit, 0);
         let taken = (0..packets)
             .filter(|packet| link.enqueue(0, Parcel { packet: Some(*packet), ip_bytes: 1000 }).is_ok())
             .count();
@@ -197,6 +237,15 @@ mod tests {
         link.switch(6 * MS, 8.0, MS);
         link.enqueue(6 * MS, Parcel { packet: Some(9), ip_bytes: 1000 }).unwrap();
         assert_eq!(times(&mut link), [8 * MS]);
+    }
+
+    #[test]
+    fn the_way_behind_the_link_takes_no_room_in_the_queue() {
+        let mut link = Serialiser::new(8.0, QueueLimit::packets(1), 10 * MS);
+        for packet in 0..3 {
+            link.enqueue(u64::from(packet) * MS, Parcel { packet: Some(packet), ip_bytes: 1000 }).unwrap();
+        }
+        assert_eq!((link.held().packets, times(&mut link)), (3, vec![11 * MS, 12 * MS, 13 * MS]));
     }
 
     #[test]

@@ -85,8 +85,8 @@ impl Sleeper {
 }
 
 impl<P> Governor<P> for Sleeper {
-    fn next_ns(&self) -> Option<u64> {
-        self.next_change_ns()
+    fn next_ns(&self, served: &Served<P>) -> Option<u64> {
+        [self.next_change_ns(), served.serialiser.idle_ns()].into_iter().flatten().min()
     }
 
     fn act(&mut self, at_ns: u64, served: &mut Served<P>) {
@@ -95,7 +95,7 @@ impl<P> Governor<P> for Sleeper {
         }
         if self.state == State::Awake && served.serialiser.is_idle() {
             self.state = State::FallingAsleep { until_ns: at_ns + self.params.sleep_ns };
-            served.serialiser.hold();
+            served.serialiser.hold(at_ns);
         }
     }
 
@@ -108,8 +108,9 @@ impl<P> Governor<P> for Sleeper {
 mod tests {
     use super::super::element::{Element, Parcel};
     use super::super::router::Router;
-    use super::super::serialiser::QueueLimit;
+    use super::super::serialiser::{QueueLimit, Serialiser};
     use super::*;
+    use crate::scaling::Record;
 
     const US: u64 = 1_000;
     const PARAMS: SleepParams = SleepParams {
@@ -121,8 +122,9 @@ mod tests {
     };
 
     fn sleeping(params: SleepParams) -> Router<u32> {
-        let governor = Box::new(Sleeper::new(params));
-        Router::new(QueueLimit::packets(100), params.rate_mbps, params.rate_mbps, governor, 0)
+        let serialiser = Serialiser::new(params.rate_mbps, QueueLimit::packets(100), 0);
+        let record = Record::new(0, params.rate_mbps, params.rate_mbps);
+        Router::new(serialiser, record, Box::new(Sleeper::new(params)), 0)
     }
 
     fn sent(link: &mut Router<u32>, at_us: &[u64]) -> Vec<u64> {
