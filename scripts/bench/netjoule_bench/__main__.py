@@ -2,7 +2,7 @@
 """`make bench`: what netjoule-traffic costs, how exactly and how fast it sends, against iperf3, D-ITG and
 NetPerfMeter on one raw veth pair; QUIC against a minimal loop over quiche; DCCP against UDP, and in the guest
 against the kernel's; the running link against its model; the meter logger's CPU; a second rig; a
-simulated sweep; the analysis of 9,600 runs.
+simulated sweep; simulated TCP against ns-2; the analysis of 9,600 runs.
 
 Limits are ratios of figures taken in one run, interleaved; absolute figures of one machine say little.
 """
@@ -26,6 +26,7 @@ from netjoule_bench.benches import (
     greatest,
     guest,
     meters,
+    ns2,
     relay,
     rigs,
     skype,
@@ -59,6 +60,7 @@ BENCHES: dict[str, Bench] = {
     "guest": lambda *_: [guest.section(REPO)],
     "rigs": lambda _, quick: [rigs.section(quick=quick)],
     "sweep": lambda _, quick: [sweep.section(REPO, quick=quick)],
+    "ns2": lambda _, quick: ns2.sections(REPO, quick=quick),
     # As measured, and as modelled: then there are device streams, and their parameters are drawn.
     "analysis": lambda _, quick: (
         analysis.section(REPO, quick=quick, device_stream=each) for each in (False, True)

@@ -24,9 +24,9 @@ fn services() -> impl Strategy<Value = Service> {
             mean_interval_ns: mean,
         })
     });
-    let phase = prop::option::of(0.01f64..1.0);
-    let practra = (2usize..10, 0.1f64..1.0, 2_000_000u64..50_000_000, 0u64..1_500_000, phase).prop_map(
-        |(rates, weight, interval_ns, stall_ns, phase)| {
+    let shares = (prop::option::of(0.01f64..1.0), prop::option::of(0.5f64..1.0));
+    let practra = (2usize..10, 0.1f64..1.0, 2_000_000u64..50_000_000, 0u64..1_500_000, shares).prop_map(
+        |(rates, weight, interval_ns, stall_ns, (phase, utilisation))| {
             Service::PractRa(PractRaParams {
                 rates_mbps: (1..=rates).map(|rate| rate as f64).collect(),
                 weight,
@@ -35,6 +35,7 @@ fn services() -> impl Strategy<Value = Service> {
                 stall_ns,
                 delay_limit_ns: 2_000_000 + interval_ns,
                 phase_ns: phase.map(|phase| (interval_ns as f64 * phase) as u64),
+                utilisation,
             })
         },
     );

@@ -9,7 +9,7 @@ use crate::config::{ns, Asked};
 use crate::outcome::{FlowTotals, Outcome, RouterStep, Step};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
-use crate::tcp::Segment;
+use crate::tcp::{Segment, SYN};
 
 type Packet = (usize, Segment);
 
@@ -130,7 +130,8 @@ impl World {
             return;
         }
         while let Some(number) = flow.sender.poll(self.now_ns) {
-            self.forward.enqueue(self.now_ns, (index, Segment::Data(number)), flow.packet_bytes);
+            let bytes = if number == SYN { flow.ack_bytes } else { flow.packet_bytes };
+            self.forward.enqueue(self.now_ns, (index, Segment::Data(number)), bytes);
         }
     }
 

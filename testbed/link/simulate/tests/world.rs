@@ -69,6 +69,26 @@ fn scaling_takes_throughput_on_a_long_path_and_more_with_short_intervals() {
 }
 
 #[test]
+fn headroom_takes_less_throughput_than_practra_where_it_saves_as_much() {
+    // Bursts and a varying bottleneck; practRA's delay limit is shortened until it saves no more than headroom does.
+    let mean = |scaling: fn(f64) -> Value| {
+        let runs = (0..10u32).map(|index| {
+            let mut elements = path(100.0, 42, scaling(f64::from(index) + 0.5));
+            elements[1]["bursts"] = json!({"mean_burst_ms": 100, "cycle_ms": 1000, "rate_mbps": 5});
+            let varying = json!({"min_rate_mbps": 1, "max_rate_mbps": 10, "mean_interval_ms": 50});
+            elements[2] = json!({"varying": varying, "queue_packets": 42, "delay_ms": 25, "direction": "up"});
+            figures(&run(elements, json!({}), u64::from(index) + 1))
+        });
+        runs.fold((0.0, 0.0), |sum, one| (sum.0 + one.0 / 10.0, sum.1 + one.1 / 10.0))
+    };
+    let practra = mean(
+        |phase_ms| json!({"kind": "practra", "interval_ms": 10, "phase_ms": phase_ms, "delay_limit_ms": 9}),
+    );
+    let headroom = mean(|phase_ms| json!({"kind": "headroom", "interval_ms": 10, "phase_ms": phase_ms}));
+    assert!(headroom.1 <= practra.1 && headroom.0 > practra.0, "{headroom:?} {practra:?}");
+}
+
+#[test]
 fn a_seed_repeats_and_another_has_other_phases() {
     let scaled =
         |seed| run(path(100.0, 42, json!({"kind": "practra", "interval_ms": 1000})), json!({}), seed);

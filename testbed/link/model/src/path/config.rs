@@ -17,6 +17,8 @@ const MTU_BYTES: u64 = 1500;
 const STEPS: u32 = 10;
 /// Of the time that a full queue takes at the highest rate, where no delay limit is given.
 const DELAY_LIMIT_SHARE: f64 = 0.9;
+/// Of a rate that may be in use under `headroom`, where none is given.
+const UTILISATION: f64 = 0.95;
 
 /// One element of a path; names, units and ranges as in link_config.schema.json.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,9 +109,11 @@ pub enum ScalingConfig {
     },
     /// [`crate::scaling::practra`].
     Practra(PractraConfig),
+    /// Its variant that rises before a queue is there.
+    Headroom(PractraConfig),
 }
 
-/// Settings of practRA.
+/// Settings of practRA and of `headroom`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PractraConfig {
@@ -133,6 +137,9 @@ pub struct PractraConfig {
     /// Until the first tick; drawn from the seed unless told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase_ms: Option<f64>,
+    /// Of `headroom` alone; 0.95 unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilisation: Option<f64>,
 }
 
 impl ElementConfig {
@@ -201,7 +208,16 @@ impl ScalingConfig {
         let rate_mbps = match self {
             Self::None => max_rate_mbps,
             Self::Fixed { rate_mbps } => within("scaling.rate_mbps", *rate_mbps, 0.001..=max_rate_mbps)?,
-            Self::Practra(practra) => return practra.params(max_rate_mbps, queue).map(Service::PractRa),
+            Self::Practra(practra) if practra.utilisation.is_some() => {
+                return Err(ParameterError("scaling.utilisation is of kind headroom alone".to_owned()));
+            }
+            Self::Practra(practra) => {
+                return practra.params(max_rate_mbps, queue, None).map(Service::PractRa)
+            }
+            Self::Headroom(practra) => {
+                let utilisation = Some(practra.utilisation.unwrap_or(UTILISATION));
+                return practra.params(max_rate_mbps, queue, utilisation).map(Service::PractRa);
+            }
             Self::Sleep { sleep_us, wake_us, collect_packets, collect_us } => {
                 return Ok(Service::Sleep(SleepParams {
                     rate_mbps: max_rate_mbps,
@@ -225,8 +241,14 @@ impl ScalingConfig {
 }
 
 impl PractraConfig {
-    fn params(&self, max_rate_mbps: f64, queue: QueueLimit) -> Result<PractRaParams, ParameterError> {
-        let Self { interval_ms, rates_mbps, weight, window_ms, delta_ms, delay_limit_ms, phase_ms } = self;
+    fn params(
+        &self,
+        max_rate_mbps: f64,
+        queue: QueueLimit,
+        utilisation: Option<f64>,
+    ) -> Result<PractRaParams, ParameterError> {
+        let Self { interval_ms, rates_mbps, weight, window_ms, delta_ms, delay_limit_ms, phase_ms, .. } =
+            self;
         let interval_ns = ns("scaling.interval_ms", *interval_ms, 0.1..=60_000.0)?;
         let queue_bits = 8.0 * queue.bytes.min(queue.packets as u64 * MTU_BYTES) as f64;
         let default_limit_ms = DELAY_LIMIT_SHARE * queue_bits / max_rate_mbps / 1e3;
@@ -254,6 +276,7 @@ impl PractraConfig {
             phase_ns: phase_ms
                 .map(|phase_ms| ns("scaling.phase_ms", phase_ms, 0.0..=60_000.0))
                 .transpose()?,
+            utilisation,
         };
         params.check(queue_bits as u64 - MTU_BYTES * 8)?;
         Ok(params)
@@ -285,6 +308,9 @@ mod tests {
         assert_eq!(found.rates_mbps, (1..=10).map(f64::from).collect::<Vec<_>>());
         assert_eq!((found.weight, found.window_ns, found.interval_ns), (0.25, 100_000_000, 100_000_000));
         assert_eq!((found.stall_ns, found.delay_limit_ns, found.phase_ns), (1_000_000, 45_360_000, None));
+        let headroom = json!({"rate_mbps": 10, "queue_packets": 42, "scaling": {"kind": "headroom", "interval_ms": 100}});
+        let variant = PractRaParams { utilisation: Some(0.95), ..found };
+        assert_eq!(params(headroom).unwrap().service, Service::PractRa(variant));
     }
 
     #[test]
@@ -313,6 +339,8 @@ mod tests {
             (practra(json!({"rates_mbps": [1, 5]})), "the last of scaling.rates_mbps must be rate_mbps, 10"),
             (practra(json!({"delta_ms": 10})), "delta is 10 ms"),
             (practra(json!({"phase_ms": 11})), "phase in ms is 11"),
+            (practra(json!({"utilisation": 0.9})), "scaling.utilisation is of kind headroom alone"),
+            (practra(json!({"kind": "headroom", "utilisation": 1.5})), "utilisation is 1.5"),
             (
                 json!({"rate_mbps": 1, "varying": {"min_rate_mbps": 1, "max_rate_mbps": 2, "mean_interval_ms": 5}}),
                 "varying says the rate",

@@ -9,6 +9,9 @@
 //!
 //! What both leave open is pinned here: q is without the packet in service; r_f starts with its first sample; a sample is
 //! what arrived in a window over the window's length, dropped packets included; the rate starts at its highest.
+//!
+//! The variant `headroom` is ours. Under practRA a flow that grows must first fill the queue, which is where it loses packets.
+//! Here the rate rises before that, as soon as `r_f > u r_i`, and falls only if `r_f < u r_(i-1)`: a share 1 - u stays free.
 
 use super::RateRule;
 use crate::range::{within, ParameterError};
@@ -31,6 +34,8 @@ pub struct PractRaParams {
     pub delay_limit_ns: u64,
     /// From the start to the first tick, ns; 1 to `interval_ns`. `None` = drawn by chance.
     pub phase_ns: Option<u64>,
+    /// u, the share of a rate that may be in use, above 0 to 1: the variant `headroom`. `None` = practRA.
+    pub utilisation: Option<f64>,
 }
 
 impl PractRaParams {
@@ -45,6 +50,7 @@ impl PractRaParams {
             return Err(ParameterError(sentence.to_owned()));
         }
         within("weight", self.weight, 0.001..=1.0)?;
+        within("utilisation", self.utilisation.unwrap_or(1.0), 0.01..=1.0)?;
         if let Some(phase_ns) = self.phase_ns {
             within("phase in ms", ms(phase_ns), 1e-6..=ms(self.interval_ns))?;
         }
@@ -127,14 +133,16 @@ impl PractRa {
     /// The place of the new rate in the rate set.
     fn decide(&self, queued_bits: u64) -> Option<usize> {
         let (rates, estimate_mbps) = (&self.params.rates_mbps, self.estimate_mbps?);
+        let usable = self.params.utilisation;
         let rises = rates.get(self.rate + 1).is_some_and(|next_mbps| {
-            self.params.must_rise(rates[self.rate], *next_mbps, estimate_mbps, queued_bits)
+            usable.is_some_and(|share| estimate_mbps > share * rates[self.rate])
+                || self.params.must_rise(rates[self.rate], *next_mbps, estimate_mbps, queued_bits)
         });
         if rises {
             return Some(self.rate + 1);
         }
         let below = self.rate.checked_sub(1)?;
-        (queued_bits == 0 && estimate_mbps < rates[below]).then_some(below)
+        (queued_bits == 0 && estimate_mbps < usable.unwrap_or(1.0) * rates[below]).then_some(below)
     }
 }
 
@@ -184,6 +192,7 @@ mod tests {
             stall_ns: MS,
             delay_limit_ns: 45_360_000,
             phase_ns: Some(10 * MS),
+            utilisation: None,
         }
     }
 
@@ -224,6 +233,17 @@ mod tests {
     }
 
     #[test]
+    fn headroom_rises_before_a_queue_is_there_and_falls_only_where_enough_stays_free() {
+        let value = PractRaParams { utilisation: Some(0.8), weight: 1.0, ..params() };
+        let mut rule = PractRa::new(value, Rng::new(1, 1), 0);
+        let arriving = [7.3, 7.1, 6.5, 7.3, 6.5, 6.3];
+        let rates: Vec<_> =
+            (1..).zip(arriving).map(|(tick, mbps)| rule.tick(tick * 10 * MS, at(mbps), 0)).collect();
+        // 7.2 is 0.8 of 9, 6.4 of 8: at 9 Mb/s it rises above 7.2 and falls below 6.4.
+        assert_eq!(rates, [None, Some(9.0), None, Some(10.0), Some(9.0), Some(8.0)]);
+    }
+
+    #[test]
     fn samples_and_ticks_have_times_of_their_own() {
         let mut rule = PractRa::new(
             PractRaParams { window_ns: 4 * MS, phase_ns: Some(3 * MS), ..params() },
@@ -252,6 +272,7 @@ mod tests {
             PractRaParams { rates_mbps: vec![5.0, 4.0], ..params() },
             PractRaParams { weight: 0.0, ..params() },
             PractRaParams { phase_ns: Some(0), ..params() },
+            PractRaParams { utilisation: Some(1.1), ..params() },
         ] {
             assert!(wrong.check(queue_bits).is_err(), "{wrong:?}");
         }

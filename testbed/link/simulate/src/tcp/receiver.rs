@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use super::SYN;
+
 /// A delayed acknowledgement is sent after so long at the latest, ns: what ns-2 takes; RFC 1122 allows 500 ms.
 const DELAY_NS: u64 = 100_000_000;
 
@@ -40,7 +42,7 @@ impl Receiver {
         while self.beyond.remove(&self.expected) {
             self.expected += 1;
         }
-        if !self.delays || was_waiting || fills_a_gap {
+        if !self.delays || number == SYN || was_waiting || fills_a_gap {
             return Some(self.expected);
         }
         self.ack_due_ns = Some(now_ns + DELAY_NS);
@@ -67,9 +69,10 @@ mod tests {
     #[test]
     fn every_second_segment_is_acknowledged_or_one_after_a_while() {
         let mut end = Receiver::new(true);
-        assert_eq!((end.take(0, 0), end.take(1, 1), end.take(2, 2)), (None, Some(2), None));
+        assert_eq!(end.take(0, SYN), Some(1));
+        assert_eq!((end.take(0, 1), end.take(1, 2), end.take(2, 3)), (None, Some(3), None));
         assert_eq!((end.poll(DELAY_NS), end.next_ns()), (None, Some(DELAY_NS + 2)));
-        assert_eq!((end.poll(DELAY_NS + 2), end.next_ns()), (Some(3), None));
+        assert_eq!((end.poll(DELAY_NS + 2), end.next_ns()), (Some(4), None));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which segment may leave now? NewReno: RFC 5681 with the recovery of RFC 6582 and limited transmit (RFC 3042).
 //!
-//! The window counts whole segments. Without delayed acknowledgements it grows as Linux's Reno does, by the segments
+//! The window counts whole segments; segment 0 is the SYN. Without delayed acknowledgements it grows as Linux's Reno does, by the segments
 //! acknowledged; with them each acknowledgement counts once (RFC 5681, equations 2 and 3).
 
 use super::rto::Rto;
+use super::SYN;
 
 /// Acknowledgements of nothing new that tell a loss.
 const DUPLICATES: u32 = 3;
@@ -12,7 +13,7 @@ const DUPLICATES: u32 = 3;
 /// Parameters of the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderParams {
-    /// Window at the start, segments.
+    /// Window after the SYN, segments.
     pub initial_window: f64,
     /// Least retransmission timeout, ns.
     pub min_rto_ns: u64,
@@ -21,7 +22,7 @@ pub struct SenderParams {
 /// Counts of a sender since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounts {
-    /// Segments sent, those sent again included.
+    /// Segments of data sent, those sent again included.
     pub sent: u64,
     /// Segments sent again.
     pub resent: u64,
@@ -34,6 +35,7 @@ pub struct SenderCounts {
 /// The sending end; it has always something to send.
 #[derive(Debug)]
 pub struct Sender {
+    initial_window: f64,
     window: f64,
     threshold: f64,
     /// The first segment that was not acknowledged.
@@ -44,8 +46,8 @@ pub struct Sender {
     duplicates: u32,
     /// While losses are mended: up to where everything was sent when the first was noticed.
     recovering_to: Option<u64>,
-    /// A duplicate acknowledgement below this is of a loss that is known (RFC 6582, section 3.2, step 2).
-    known_to: u64,
+    /// A duplicate acknowledgement of no more than this is of a loss that is known (RFC 6582, section 3.2, step 2).
+    known_to: Option<u64>,
     /// A partial acknowledgement has come since.
     is_partial: bool,
     /// Segments that duplicates let out before the loss was noticed.
@@ -62,14 +64,15 @@ impl Sender {
     /// A sender that has sent nothing.
     pub fn new(params: SenderParams) -> Self {
         Self {
-            window: params.initial_window,
+            initial_window: params.initial_window,
+            window: 1.0,
             threshold: f64::INFINITY,
             unacked: 0,
             next: 0,
             highest: 0,
             duplicates: 0,
             recovering_to: None,
-            known_to: 0,
+            known_to: None,
             is_partial: false,
             limited: 0,
             resend: false,
@@ -80,9 +83,9 @@ impl Sender {
         }
     }
 
-    /// Segments acknowledged in order.
+    /// Segments of data acknowledged in order.
     pub fn acked(&self) -> u64 {
-        self.unacked
+        self.unacked.saturating_sub(1)
     }
 
     /// The congestion window, segments.
@@ -117,9 +120,10 @@ impl Sender {
     }
 
     fn emit(&mut self, now_ns: u64, number: u64) -> u64 {
-        self.counts.sent += 1;
+        let is_data = u64::from(number != SYN);
+        self.counts.sent += is_data;
         if number < self.highest {
-            self.counts.resent += 1;
+            self.counts.resent += is_data;
             // Nobody knows which of the two is acknowledged.
             self.timed = self.timed.filter(|(timed, _)| *timed != number);
         } else {
@@ -154,8 +158,8 @@ impl Sender {
         let mut restart = true;
         match self.recovering_to {
             Some(to) if ack >= to => {
-                let flight = (self.next - ack) as f64;
-                self.window = self.threshold.min(flight.max(1.0) + 1.0);
+                // RFC 6582, section 3.2, step 3, second way; what is on its way is hardly less.
+                self.window = self.threshold;
                 self.recovering_to = None;
             }
             Some(_) => {
@@ -164,6 +168,7 @@ impl Sender {
                 self.window = (self.window - acked as f64 + 1.0).max(1.0);
                 self.resend = true;
             }
+            None if acked == ack => self.window = self.initial_window,
             None if self.window < self.threshold => self.window += 1.0,
             None => self.window += 1.0 / self.window,
         }
@@ -178,7 +183,7 @@ impl Sender {
         self.duplicates += 1;
         if self.recovering_to.is_some() {
             self.window += 1.0;
-        } else if self.duplicates == DUPLICATES && self.unacked >= self.known_to {
+        } else if self.duplicates == DUPLICATES && self.known_to.is_none_or(|to| self.unacked > to) {
             self.halve();
             self.window = self.threshold + f64::from(DUPLICATES);
             self.recovering_to = Some(self.highest);
@@ -188,11 +193,14 @@ impl Sender {
         }
     }
 
-    /// Half of what is on its way, without what duplicates let out, two segments at least (RFC 5681, section 3.2); losses of
-    /// everything that was sent are known from now on.
+    /// Half of the window, as far as it is on its way, without what duplicates let out; two segments at least (RFC 5681,
+    /// section 3.2). A part of a segment counts, as in Linux and ns-2. Losses of everything that was sent are known from now on.
     fn halve(&mut self) {
-        self.threshold = ((self.next - self.unacked - self.limited) as f64 / 2.0).max(2.0);
-        self.known_to = self.highest;
+        let flight = (self.next - self.unacked - self.limited) as f64;
+        // What duplicates add to the window while losses are mended stands for segments that have left.
+        let window = if self.recovering_to.is_some() { self.threshold } else { self.window };
+        self.threshold = (window.min(flight + 1.0) / 2.0).max(2.0);
+        self.known_to = Some(self.highest);
     }
 
     /// Ends the timer if it is due: everything that was not acknowledged is sent again.
@@ -225,53 +233,74 @@ mod tests {
         std::iter::from_fn(|| sender.poll(now_ns)).collect()
     }
 
-    /// A sender in slow start that has sent 0 to 13 and heard of 0 to 5.
-    fn with_eight_on_their_way() -> Sender {
+    /// A sender whose SYN is acknowledged.
+    fn opened() -> Sender {
         let mut sender = Sender::new(PARAMS);
-        for ack in 0..=6 {
-            sender.take(100 * MS, ack);
-            burst(&mut sender, 100 * MS);
+        assert_eq!(burst(&mut sender, 0), [SYN]);
+        sender.take(100 * MS, 1);
+        sender
+    }
+
+    /// A sender in slow start that has sent 1 to 14 and heard of 1 to 6.
+    fn with_eight_on_their_way() -> Sender {
+        let mut sender = opened();
+        burst(&mut sender, 100 * MS);
+        for ack in 2..=7 {
+            sender.take(200 * MS, ack);
+            burst(&mut sender, 200 * MS);
         }
-        assert_eq!((sender.highest, sender.unacked, sender.window), (14, 6, 8.0));
+        assert_eq!((sender.highest, sender.acked(), sender.window), (15, 6, 8.0));
         sender
     }
 
     #[test]
-    fn slow_start_adds_a_segment_for_each_acknowledgement() {
-        let mut sender = Sender::new(PARAMS);
-        assert_eq!(burst(&mut sender, 0), [0, 1]);
-        sender.take(100 * MS, 1);
-        assert_eq!(burst(&mut sender, 100 * MS), [2, 3]);
+    fn the_initial_window_leaves_when_the_syn_is_acknowledged_and_slow_start_adds_a_segment_for_each_acknowledgement(
+    ) {
+        let mut sender = opened();
+        assert_eq!(burst(&mut sender, 100 * MS), [1, 2]);
+        sender.take(200 * MS, 2);
+        assert_eq!(burst(&mut sender, 200 * MS), [3, 4]);
         sender.threshold = 3.0;
-        sender.take(100 * MS, 2);
-        assert_eq!(burst(&mut sender, 100 * MS), [4]);
+        sender.take(200 * MS, 3);
+        assert_eq!(burst(&mut sender, 200 * MS), [5]);
+        assert_eq!((sender.acked(), sender.counts().sent), (2, 5));
+    }
+
+    #[test]
+    fn a_lost_syn_is_sent_again() {
+        let mut sender = Sender::new(PARAMS);
+        burst(&mut sender, 0);
+        sender.expire(1_000 * MS);
+        assert_eq!(burst(&mut sender, 1_000 * MS), [SYN]);
+        sender.take(1_100 * MS, 1);
+        assert_eq!((burst(&mut sender, 1_100 * MS), sender.counts().resent), (vec![1, 2], 0));
     }
 
     #[test]
     fn three_duplicates_resend_and_halve_and_the_first_two_let_new_segments_out() {
         let mut sender = with_eight_on_their_way();
-        sender.take(200 * MS, 6);
-        assert_eq!(burst(&mut sender, 200 * MS), [14]);
-        sender.take(200 * MS, 6);
-        assert_eq!(burst(&mut sender, 200 * MS), [15]);
-        sender.take(200 * MS, 6);
+        sender.take(300 * MS, 7);
+        assert_eq!(burst(&mut sender, 300 * MS), [15]);
+        sender.take(300 * MS, 7);
+        assert_eq!(burst(&mut sender, 300 * MS), [16]);
+        sender.take(300 * MS, 7);
         // Half of the eight is 4, and three have left.
         assert_eq!((sender.threshold, sender.window), (4.0, 7.0));
-        assert_eq!(burst(&mut sender, 200 * MS), [6]);
-        (0..4).for_each(|_| sender.take(201 * MS, 6));
-        assert_eq!(burst(&mut sender, 201 * MS), [16]);
-        // All is there: as much as half is on its way again.
-        sender.take(300 * MS, 17);
-        assert_eq!((sender.window, sender.recovering_to), (2.0, None));
+        assert_eq!(burst(&mut sender, 300 * MS), [7]);
+        (0..4).for_each(|_| sender.take(301 * MS, 7));
+        assert_eq!(burst(&mut sender, 301 * MS), [17]);
+        // All is there.
+        sender.take(400 * MS, 18);
+        assert_eq!((sender.window, sender.recovering_to), (4.0, None));
     }
 
     #[test]
     fn a_partial_acknowledgement_resends_the_next_hole() {
         let mut sender = with_eight_on_their_way();
-        (0..3).for_each(|_| sender.take(200 * MS, 6));
-        assert_eq!(burst(&mut sender, 200 * MS), [6]);
-        sender.take(300 * MS, 9);
-        assert_eq!(burst(&mut sender, 300 * MS)[0], 9);
+        (0..3).for_each(|_| sender.take(300 * MS, 7));
+        assert_eq!(burst(&mut sender, 300 * MS), [7]);
+        sender.take(400 * MS, 10);
+        assert_eq!(burst(&mut sender, 400 * MS)[0], 10);
         assert!(sender.recovering_to.is_some());
         assert_eq!(sender.counts().recoveries, 1);
     }
@@ -283,12 +312,25 @@ mod tests {
         sender.expire(due_ns - 1);
         assert_eq!(sender.counts().timeouts, 0);
         sender.expire(due_ns);
-        assert_eq!(burst(&mut sender, due_ns), [6]);
+        assert_eq!(burst(&mut sender, due_ns), [7]);
         assert_eq!((sender.threshold, sender.window, sender.counts().timeouts), (4.0, 1.0, 1));
-        // Duplicates of what was sent before the timeout tell nothing new.
-        (0..3).for_each(|_| sender.take(due_ns + MS, 6));
+        // Duplicates of what was sent before the timeout tell nothing new, nor do those of all of that.
+        (0..3).for_each(|_| sender.take(due_ns + MS, 7));
+        sender.take(due_ns + 2 * MS, 8);
+        assert_eq!(burst(&mut sender, due_ns + 2 * MS), [8, 9]);
+        sender.take(due_ns + 3 * MS, 15);
+        burst(&mut sender, due_ns + 3 * MS);
+        (0..3).for_each(|_| sender.take(due_ns + 4 * MS, 15));
         assert_eq!(sender.counts().recoveries, 0);
-        sender.take(due_ns + 2 * MS, 7);
-        assert_eq!(burst(&mut sender, due_ns + 2 * MS), [7, 8]);
+    }
+
+    #[test]
+    fn a_timeout_while_losses_are_mended_halves_the_window_without_what_duplicates_added() {
+        let mut sender = with_eight_on_their_way();
+        (0..10).for_each(|_| sender.take(300 * MS, 7));
+        burst(&mut sender, 300 * MS);
+        assert_eq!((sender.threshold, sender.window), (4.0, 14.0));
+        sender.expire(sender.next_ns().unwrap());
+        assert_eq!(sender.threshold, 2.0);
     }
 }
