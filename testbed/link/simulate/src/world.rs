@@ -50,6 +50,13 @@ pub fn simulate(asked: &Asked) -> Result<Outcome, ParameterError> {
     Ok(Outcome { id: asked.id, start_ns: 0, end_ns: world.now_ns, steps, flows })
 }
 
+fn earlier(one_ns: Option<u64>, other_ns: Option<u64>) -> Option<u64> {
+    match (one_ns, other_ns) {
+        (Some(one_ns), Some(other_ns)) => Some(one_ns.min(other_ns)),
+        _ => one_ns.or(other_ns),
+    }
+}
+
 impl World {
     fn new(asked: &Asked, params: &[ElementParams]) -> Result<Self, ParameterError> {
         let [forward, back] = ways(params, asked.seed, 0, 0);
@@ -72,25 +79,33 @@ impl World {
     }
 
     fn run_until(&mut self, until_ns: u64) {
-        while let Some(at_ns) = self.next_ns().filter(|at_ns| *at_ns <= until_ns) {
+        loop {
+            let ends_ns = self.ends_next_ns();
+            let paths_ns = earlier(self.forward.next_event_ns(), self.back.next_event_ns());
+            let Some(at_ns) = earlier(ends_ns, paths_ns).filter(|at_ns| *at_ns <= until_ns) else { break };
             self.now_ns = at_ns;
-            self.act();
+            self.forward.advance(at_ns);
+            self.back.advance(at_ns);
+            // Most of what happens inside a path concerns no end.
+            if ends_ns == Some(at_ns) || self.forward.has_output() || self.back.has_output() {
+                self.act();
+            }
         }
         self.now_ns = until_ns;
     }
 
-    fn next_ns(&self) -> Option<u64> {
-        let ends = self
-            .flows
-            .iter()
-            .flat_map(|flow| [flow.start_ns, flow.sender.next_ns(), flow.receiver.next_ns()]);
-        ends.chain([self.forward.next_event_ns(), self.back.next_event_ns()]).flatten().min()
+    fn ends_next_ns(&self) -> Option<u64> {
+        let mut first_ns = None;
+        for flow in &self.flows {
+            for at_ns in [flow.start_ns, flow.sender.next_ns(), flow.receiver.next_ns()] {
+                first_ns = earlier(first_ns, at_ns);
+            }
+        }
+        first_ns
     }
 
     fn act(&mut self) {
         let now_ns = self.now_ns;
-        self.forward.advance(now_ns);
-        self.back.advance(now_ns);
         for index in 0..self.flows.len() {
             let flow = &mut self.flows[index];
             flow.start_ns = flow.start_ns.filter(|at_ns| *at_ns > now_ns);

@@ -63,6 +63,14 @@ impl<P> Bursts<P> {
         (f64::from(self.params.ip_bytes) * 8e3 / self.params.rate_mbps).round().max(1.0) as u64
     }
 
+    fn next_own_ns(&self) -> u64 {
+        if self.is_over() {
+            self.cycle_start_ns + self.params.cycle_ns
+        } else {
+            self.next_packet_ns
+        }
+    }
+
     fn is_over(&self) -> bool {
         self.next_packet_ns > self.burst_end_ns
     }
@@ -75,11 +83,14 @@ impl<P> Element<P> for Bursts<P> {
     }
 
     fn next_event_ns(&self) -> Option<u64> {
-        Some(if self.is_over() { self.cycle_start_ns + self.params.cycle_ns } else { self.next_packet_ns })
+        if !self.ready.is_empty() {
+            return Some(0);
+        }
+        Some(self.next_own_ns())
     }
 
     fn advance(&mut self, now_ns: u64) {
-        while self.next_event_ns().is_some_and(|at_ns| at_ns <= now_ns) {
+        while self.next_own_ns() <= now_ns {
             if self.is_over() {
                 self.cycle_start_ns += self.params.cycle_ns;
                 self.draw();

@@ -95,7 +95,10 @@ impl<P> Chain<P> {
         if let Err(why) = element.enqueue(now_ns, parcel) {
             if is_own { &mut self.own } else { &mut self.flows }.drop(why, ip_bytes);
         }
-        self.hand_on(index, now_ns);
+        self.next_ns[index] = element.next_event_ns().unwrap_or(NEVER);
+        if self.next_ns[index] <= now_ns {
+            self.hand_on(index, now_ns);
+        }
     }
 
     fn hand_on(&mut self, index: usize, now_ns: u64) {
@@ -123,6 +126,11 @@ impl<P> Chain<P> {
             self.elements[index].advance(at_ns);
             self.hand_on(index, at_ns);
         }
+    }
+
+    /// True when [`Self::poll`] has a packet.
+    pub fn has_output(&self) -> bool {
+        !self.out.is_empty()
     }
 
     /// The next packet that is through, and when it was.

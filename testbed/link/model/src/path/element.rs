@@ -38,7 +38,7 @@ pub trait Element<P> {
     /// [`Dropped`] says why it is gone.
     fn enqueue(&mut self, now_ns: u64, parcel: Parcel<P>) -> Result<(), Dropped>;
 
-    /// When something happens inside next; `None` while nothing will.
+    /// When something happens inside next; `None` while nothing will, a time that has passed while a parcel is to be taken.
     fn next_event_ns(&self) -> Option<u64>;
 
     /// Does what is due by `now_ns`.

@@ -30,7 +30,7 @@ impl<P> Element<P> for Loss<P> {
     }
 
     fn next_event_ns(&self) -> Option<u64> {
-        None
+        self.ready.as_ref().map(|_| 0)
     }
 
     fn advance(&mut self, _now_ns: u64) {}
