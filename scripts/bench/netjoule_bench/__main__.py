@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: what netjoule-traffic costs, how exactly and how fast it sends, against iperf3, D-ITG and
 NetPerfMeter on one raw veth pair; QUIC against a minimal loop over quiche; DCCP against UDP, and in the guest
-against the kernel's; the running link against its model; the meter logger's CPU; a second rig; a
+against the kernel's; the running link against its model, and what a router
+costs it; the meter logger's CPU; a second rig; a
 simulated sweep; simulated TCP against ns-2; the analysis of 9,600 runs.
 
 Limits are ratios of figures taken in one run, interleaved; absolute figures of one machine say little.
@@ -19,6 +20,7 @@ from netjoule_bench import host
 from netjoule_bench.benches import (
     alarms,
     analysis,
+    controller,
     cpu,
     dccp,
     fidelity,
@@ -55,6 +57,7 @@ BENCHES: dict[str, Bench] = {
     "quic": lambda contest, _: [goodput.quic(contest, REPO)],
     "fidelity": lambda contest, quick: [fidelity.section(contest, quick=quick)],
     "relay": lambda *_: [relay.section(REPO)],
+    "controller": lambda _, quick: [controller.section(REPO, 10.0 if quick else 60.0)],
     "meters": lambda _, quick: [meters.section(10.0 if quick else 60.0)],
     "dccp": lambda contest, quick: dccp.sections(REPO, contest.ours, contest.seconds, 1 if quick else 3),
     "guest": lambda *_: [guest.section(REPO)],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -195,10 +196,10 @@ def _times(program: Path, repeats: int) -> dict[str, float | None]:
 
 
 def _cpu_s(argv: list[str], said: str) -> float:
-    began = os.times()
+    began = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(argv, input=said, check=True, stdout=subprocess.DEVNULL, text=True)
-    ended = os.times()
-    return ended.children_user + ended.children_system - began.children_user - began.children_system
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
 
 
 def _mean(runs: Runs, window: int, what: str) -> float:

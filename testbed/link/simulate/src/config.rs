@@ -2,7 +2,7 @@
 //! What is asked for? Elements of a path, flows over it, a length and a seed.
 
 use netjoule_link_model::path::config::ElementConfig;
-use netjoule_link_model::path::ElementParams;
+use netjoule_link_model::path::{ElementParams, Service};
 use netjoule_link_model::range::{within, ParameterError};
 use serde::Deserialize;
 
@@ -85,11 +85,20 @@ impl Asked {
         within("interval_s", self.interval_s, 0.001..=self.duration_s)?;
         let steps = (self.duration_s / self.interval_s).round();
         within("number of steps", steps, 1.0..=1e6)?;
+        if ns(steps * self.interval_s) != ns(self.duration_s) {
+            let sentence = "duration_s must be a whole number of steps of interval_s";
+            return Err(ParameterError(sentence.to_owned()));
+        }
         let each = self.elements.iter().enumerate();
         let params = each.map(|(index, element)| {
             element.params().map_err(|error| ParameterError(format!("elements[{index}]: {error}")))
         });
-        let params = params.collect::<Result<_, _>>()?;
+        let params: Vec<ElementParams> = params.collect::<Result<_, _>>()?;
+        if params.iter().all(|element| element.service == Service::Unlimited) {
+            let sentence =
+                "no element has a rate, so nothing would slow a flow down; give one of them rate_mbps";
+            return Err(ParameterError(sentence.to_owned()));
+        }
         for (index, flow) in self.flows.iter().enumerate() {
             flow.sender().map_err(|error| ParameterError(format!("flows[{index}]: {error}")))?;
         }

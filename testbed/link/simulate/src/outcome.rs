@@ -30,7 +30,7 @@ pub struct Step {
     pub acked_packets: Vec<u64>,
     /// Congestion windows at its end, by flow, packets.
     pub window_packets: Vec<f64>,
-    /// Routers of the path, in their order from the senders.
+    /// Elements whose rate may change (`scaling` or `varying`), in their order from the senders.
     pub routers: Vec<RouterStep>,
 }
 
@@ -45,7 +45,7 @@ pub struct RouterStep {
     pub mean_cubic: f64,
     /// Share of the time asleep.
     pub asleep_share: f64,
-    /// Changes of the rate.
+    /// Changes of the rate, or between sleep and waking.
     pub switches: u64,
     /// What came, packets.
     pub arrived_packets: u64,

@@ -115,4 +115,12 @@ fn what_cannot_be_is_refused_with_its_place() {
     let document = json!({"id": 1, "seed": 1, "duration_s": 1, "interval_s": 1, "flows": [{}], "elements": path(100.0, 42, scaling)});
     let error = simulate(&serde_json::from_value::<Asked>(document).unwrap()).unwrap_err().to_string();
     assert!(error.starts_with("elements[1]: the rate could never rise from 9 to 10 Mb/s"), "{error}");
+    for (elements, interval_s, part) in [
+        (json!([{"delay_ms": 10}]), 1.0, "no element has a rate"),
+        (json!([{"rate_mbps": 10}]), 0.7, "a whole number of steps"),
+    ] {
+        let document = json!({"id": 1, "seed": 1, "duration_s": 1, "interval_s": interval_s, "flows": [{}], "elements": elements});
+        let error = simulate(&serde_json::from_value::<Asked>(document).unwrap()).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
 }

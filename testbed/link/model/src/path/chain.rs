@@ -58,7 +58,8 @@ impl<P> Chain<P> {
     }
 
     /// Other elements take the place of those that there are. Packets inside are taken along, in their order, and enter
-    /// anew at `now_ns`; traffic of the path's own is gone with its source.
+    /// anew at `now_ns`: those for which the new queues have no room are dropped, so this is for a path between two runs.
+    /// Traffic of the path's own is gone with its source, and records begin anew.
     pub fn change(&mut self, now_ns: u64, elements: Vec<Box<dyn Element<P>>>) {
         self.advance(now_ns);
         self.own.entered = self.own().entered;
@@ -158,6 +159,7 @@ impl<P> Chain<P> {
 
     /// The records of the elements that change their rate, in their order, until `now_ns`.
     pub fn records(&mut self, now_ns: u64) -> Vec<Record> {
+        self.advance(now_ns);
         self.elements.iter_mut().filter_map(|element| element.record(now_ns)).collect()
     }
 }

@@ -17,6 +17,8 @@ const MTU_BYTES: u64 = 1500;
 const STEPS: u32 = 10;
 /// Of the time that a full queue takes at the highest rate, where no delay limit is given.
 const DELAY_LIMIT_SHARE: f64 = 0.9;
+/// So long the first of several packets waits for the others, where no time is given.
+const COLLECT_US: f64 = 1000.0;
 /// Of a rate that may be in use under `headroom`, where none is given.
 const UTILISATION: f64 = 0.95;
 
@@ -230,7 +232,7 @@ impl ScalingConfig {
                     )?,
                     collect_ns: ns(
                         "scaling.collect_us in ms",
-                        collect_us.unwrap_or(0.0) / 1e3,
+                        collect_us.unwrap_or(COLLECT_US) / 1e3,
                         0.0..=1_000.0,
                     )?,
                 }));
@@ -250,12 +252,14 @@ impl PractraConfig {
         let Self { interval_ms, rates_mbps, weight, window_ms, delta_ms, delay_limit_ms, phase_ms, .. } =
             self;
         let interval_ns = ns("scaling.interval_ms", *interval_ms, 0.1..=60_000.0)?;
-        let queue_bits = 8.0 * queue.bytes.min(queue.packets as u64 * MTU_BYTES) as f64;
+        let queue_packets = (queue.packets as u64).min(queue.bytes / MTU_BYTES);
+        let queue_bits = (8 * queue_packets * MTU_BYTES) as f64;
         let default_limit_ms = DELAY_LIMIT_SHARE * queue_bits / max_rate_mbps / 1e3;
-        let rates_mbps = if rates_mbps.is_empty() {
+        let rates_mbps: Vec<f64> = if rates_mbps.is_empty() {
             (1..=STEPS).map(|step| max_rate_mbps * f64::from(step) / f64::from(STEPS)).collect()
         } else {
-            rates_mbps.clone()
+            within("number of scaling.rates_mbps", rates_mbps.len(), 2..=100)?;
+            rates_mbps.iter().map(|mbps| rate("scaling.rates_mbps", *mbps)).collect::<Result<_, _>>()?
         };
         if rates_mbps.last() != Some(&max_rate_mbps) {
             return Err(ParameterError(format!(
@@ -337,6 +341,7 @@ mod tests {
             ),
             (practra(json!({"delay_limit_ms": 55.5})), "never rise from 9 to 10 Mb/s"),
             (practra(json!({"rates_mbps": [1, 5]})), "the last of scaling.rates_mbps must be rate_mbps, 10"),
+            (practra(json!({"rates_mbps": [1e-300, 10]})), "scaling.rates_mbps is 0.000"),
             (practra(json!({"delta_ms": 10})), "delta is 10 ms"),
             (practra(json!({"phase_ms": 11})), "phase in ms is 11"),
             (practra(json!({"utilisation": 0.9})), "scaling.utilisation is of kind headroom alone"),

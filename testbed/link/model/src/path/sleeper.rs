@@ -39,12 +39,14 @@ enum State {
 pub struct Sleeper {
     params: SleepParams,
     state: State,
+    /// When the first packet came for which it has not woken up yet.
+    first_ns: Option<u64>,
 }
 
 impl Sleeper {
     /// Awake.
     pub fn new(params: SleepParams) -> Self {
-        Self { params, state: State::Awake }
+        Self { params, state: State::Awake, first_ns: None }
     }
 
     /// Wakes up if enough packets wait, or notes when the first will have waited long enough.
@@ -54,8 +56,9 @@ impl Sleeper {
         if waiting >= self.params.collect_packets || wake_ns.is_some_and(|at_ns| at_ns <= now_ns) {
             served.record.wake(now_ns);
             self.state = State::Waking { until_ns: now_ns + self.params.wake_ns };
-        } else if waiting > 0 && wake_ns.is_none() {
-            self.state = State::Asleep { wake_ns: Some(now_ns + self.params.collect_ns) };
+            self.first_ns = None;
+        } else if let (Some(first_ns), None) = (self.first_ns, wake_ns) {
+            self.state = State::Asleep { wake_ns: Some(now_ns.max(first_ns + self.params.collect_ns)) };
         }
     }
 
@@ -100,6 +103,11 @@ impl<P> Governor<P> for Sleeper {
     }
 
     fn arrived(&mut self, now_ns: u64, _bits: u64, served: &mut Served<P>) {
+        if matches!(self.state, State::FallingAsleep { .. } | State::Asleep { .. })
+            && served.serialiser.waiting() > 0
+        {
+            self.first_ns = self.first_ns.or(Some(now_ns));
+        }
         self.rouse(now_ns, served);
     }
 }
@@ -164,5 +172,7 @@ mod tests {
         let mut link = sleeping(params);
         assert_eq!(sent(&mut link, &[1_000, 1_010, 1_020]), [1_150, 1_250, 1_350]);
         assert_eq!(sent(&mut link, &[3_000, 3_100]), [3_630, 3_730]);
+        // It falls asleep until 3,930; the packet's 500 us count from 3,800 on.
+        assert_eq!(sent(&mut link, &[3_800]), [4_430]);
     }
 }

@@ -85,7 +85,7 @@ impl Record {
 
     /// While the record is open the means are integrals over time.
     fn integrate(&mut self, now_ns: u64) {
-        let span_ns = (now_ns - self.since_ns) as f64;
+        let span_ns = now_ns.saturating_sub(self.since_ns) as f64;
         self.mean_rate_mbps += self.rate_mbps * span_ns;
         self.mean_cubic += (self.rate_mbps / self.max_rate_mbps).powi(3) * span_ns;
         self.asleep_share += if self.is_asleep { span_ns } else { 0.0 };

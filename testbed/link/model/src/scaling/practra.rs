@@ -8,7 +8,8 @@
 //! - else down, if `q = 0` and `r_f < r_(i-1)`.
 //!
 //! What both leave open is pinned here: q is without the packet in service; r_f starts with its first sample; a sample is
-//! what arrived in a window over the window's length, dropped packets included; the rate starts at its highest.
+//! what arrived in a window over the window's length, dropped packets included; the first one ends at the first tick and is of
+//! less time, but divided by as much, as in the study's reference; the rate starts at its highest.
 //!
 //! The variant `headroom` is ours. Under practRA a flow that grows must first fill the queue, which is where it loses packets.
 //! Here the rate rises before that, as soon as `r_f > u r_i`, and falls only if `r_f < u r_(i-1)`: a share 1 - u stays free.
@@ -86,7 +87,8 @@ impl PractRaParams {
     fn must_rise(&self, rate_mbps: f64, next_mbps: f64, estimate_mbps: f64, queued_bits: u64) -> bool {
         let (stall_us, limit_us) = (self.stall_ns as f64 / 1e3, self.delay_limit_ns as f64 / 1e3);
         let queued_bits = queued_bits as f64;
-        queued_bits > limit_us * rate_mbps
+        self.utilisation.is_some_and(|share| estimate_mbps > share * rate_mbps)
+            || queued_bits > limit_us * rate_mbps
             || stall_us * estimate_mbps + queued_bits > (limit_us - stall_us) * next_mbps
     }
 }
@@ -133,16 +135,15 @@ impl PractRa {
     /// The place of the new rate in the rate set.
     fn decide(&self, queued_bits: u64) -> Option<usize> {
         let (rates, estimate_mbps) = (&self.params.rates_mbps, self.estimate_mbps?);
-        let usable = self.params.utilisation;
         let rises = rates.get(self.rate + 1).is_some_and(|next_mbps| {
-            usable.is_some_and(|share| estimate_mbps > share * rates[self.rate])
-                || self.params.must_rise(rates[self.rate], *next_mbps, estimate_mbps, queued_bits)
+            self.params.must_rise(rates[self.rate], *next_mbps, estimate_mbps, queued_bits)
         });
         if rises {
             return Some(self.rate + 1);
         }
         let below = self.rate.checked_sub(1)?;
-        (queued_bits == 0 && estimate_mbps < usable.unwrap_or(1.0) * rates[below]).then_some(below)
+        (queued_bits == 0 && estimate_mbps < self.params.utilisation.unwrap_or(1.0) * rates[below])
+            .then_some(below)
     }
 }
 
@@ -263,6 +264,7 @@ mod tests {
         let queue_bits = 41 * 12_000;
         assert_eq!(params().check(queue_bits), Ok(()));
         let stuck = PractRaParams { delay_limit_ns: 55_500_000, ..params() };
+        assert_eq!(PractRaParams { utilisation: Some(0.95), ..stuck.clone() }.check(queue_bits), Ok(()));
         let sentence = stuck.check(queue_bits).unwrap_err().0;
         assert!(sentence.contains("never rise from 9 to 10 Mb/s: a full queue of 492 kbit"), "{sentence}");
         for wrong in [

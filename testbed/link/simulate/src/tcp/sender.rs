@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which segment may leave now? NewReno: RFC 5681 with the recovery of RFC 6582 and limited transmit (RFC 3042).
 //!
-//! The window counts whole segments; segment 0 is the SYN. Without delayed acknowledgements it grows as Linux's Reno does, by the segments
-//! acknowledged; with them each acknowledgement counts once (RFC 5681, equations 2 and 3).
+//! The window counts whole segments; segment 0 is the SYN. Each acknowledgement counts once, however much it is of (RFC 5681,
+//! equations 2 and 3), as in ns-2; Linux counts segments, which is the same without delayed acknowledgements and losses. A segment
+//! whose timer ends twice halves the threshold twice, as in ns-2; RFC 5681 keeps it.
 
 use super::rto::Rto;
 use super::SYN;
@@ -168,7 +169,12 @@ impl Sender {
                 self.window = (self.window - acked as f64 + 1.0).max(1.0);
                 self.resend = true;
             }
-            None if acked == ack => self.window = self.initial_window,
+            None if acked == ack => {
+                // A SYN that was lost says nothing of the window (RFC 5681, section 3.1).
+                self.window = self.initial_window;
+                self.threshold = f64::INFINITY;
+                self.known_to = None;
+            }
             None if self.window < self.threshold => self.window += 1.0,
             None => self.window += 1.0 / self.window,
         }
@@ -274,6 +280,7 @@ mod tests {
         assert_eq!(burst(&mut sender, 1_000 * MS), [SYN]);
         sender.take(1_100 * MS, 1);
         assert_eq!((burst(&mut sender, 1_100 * MS), sender.counts().resent), (vec![1, 2], 0));
+        assert!(sender.threshold > 1e9);
     }
 
     #[test]
