@@ -39,12 +39,11 @@ def section(repo: Path, seconds: float) -> Section:
     program = repo / "target" / "release" / "netjoule-link"
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         links = {arm: _started(stack, program, Path(name), arm) for arm in _ARMS}
-        time.sleep(1)
-        before = {arm: _cpu_s(link) for arm, link in links.items()}
+        before = {arm: link.cpu_s() for arm, link in links.items()}
         began = time.monotonic()
         time.sleep(seconds)
         lasted = time.monotonic() - began
-        used = {arm: (_cpu_s(link) - before[arm]) / lasted for arm, link in links.items()}
+        used = {arm: (link.cpu_s() - before[arm]) / lasted for arm, link in links.items()}
         found = {arm: _ended(link, used[arm]) for arm, link in links.items()}
     share = used["practra"] - used["none"]
     return by_arm(
@@ -96,12 +95,6 @@ def _started(stack: contextlib.ExitStack, program: Path, folder: Path, arm: str)
     link = stack.enter_context(Running(None, [str(program), "run", "--keep", "--config", str(file)]))
     link.wait_for_line('"ready"')
     return link
-
-
-def _cpu_s(link: Running) -> float:
-    """Run time of its threads so far, to the nanosecond."""
-    threads = Path(f"/proc/{link.pid}/task").glob("*/schedstat")
-    return 1e-9 * sum(int(path.read_text(encoding="ascii").split()[0]) for path in threads)
 
 
 def _ended(link: Running, core_share: float) -> Idle:

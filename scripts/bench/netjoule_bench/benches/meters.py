@@ -58,11 +58,11 @@ def _logging(models: list[str], seconds: float) -> tuple[float, float, int]:
         (folder / "meters.json").write_text(json.dumps({"schema_version": 1, "meters": meters}))
         logger = _started(stack, ["log", "--config", str(folder / "meters.json"), "--out", str(folder)])
         time.sleep(1)
-        before = [_cpu_s(child) for child in (logger, *instruments)]
+        before = [child.cpu_s() for child in (logger, *instruments)]
         rows_before, began = _rows(folder), time.monotonic()
         time.sleep(seconds)
         lasted = time.monotonic() - began
-        used = [_cpu_s(child) - was for child, was in zip((logger, *instruments), before, strict=True)]
+        used = [child.cpu_s() - was for child, was in zip((logger, *instruments), before, strict=True)]
         shares = [cpu_s / lasted for cpu_s in used]
         readings = round((_rows(folder) - rows_before) * seconds / lasted)
         return shares[0] / len(models), sum(shares[1:]) / len(models), readings
@@ -73,12 +73,6 @@ def _started(stack: contextlib.ExitStack, arguments: list[str]) -> Running:
     child = stack.enter_context(Running(None, [*_COMMAND, *arguments]))
     child.wait_for_line('"ready"')
     return child
-
-
-def _cpu_s(child: Running) -> float:
-    """Run time of its threads so far, to the nanosecond: ticks would count a few per minute."""
-    threads = Path(f"/proc/{child.pid}/task").glob("*/schedstat")
-    return 1e-9 * sum(int(path.read_text(encoding="ascii").split()[0]) for path in threads)
 
 
 def _rows(folder: Path) -> int:
