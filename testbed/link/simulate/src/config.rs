@@ -6,6 +6,7 @@ use netjoule_link_model::path::{ElementParams, Service};
 use netjoule_link_model::range::{within, ParameterError};
 use serde::Deserialize;
 
+use crate::tcp::control::ControlName;
 use crate::tcp::sender::SenderParams;
 
 /// A document that asks for a simulation.
@@ -26,10 +27,14 @@ pub struct Asked {
     pub flows: Vec<FlowConfig>,
 }
 
-/// A flow that always has something to send, NewReno.
+/// A flow of TCP that always has something to send.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlowConfig {
+    /// What makes its window grow.
+    pub congestion_control: ControlName,
+    /// Selective acknowledgements.
+    pub sack: bool,
     /// When it begins, s.
     pub start_s: f64,
     /// True: every second segment is acknowledged.
@@ -47,6 +52,8 @@ pub struct FlowConfig {
 impl Default for FlowConfig {
     fn default() -> Self {
         Self {
+            congestion_control: ControlName::default(),
+            sack: false,
             start_s: 0.0,
             delayed_acks: true,
             initial_window: 2.0,
@@ -69,6 +76,8 @@ impl FlowConfig {
         Ok(SenderParams {
             initial_window: within("initial_window", self.initial_window, 1.0..=1_000.0)?,
             min_rto_ns: ns(within("min_rto_s", self.min_rto_s, 0.001..=60.0)?),
+            control: self.congestion_control,
+            sack: self.sack,
         })
     }
 }

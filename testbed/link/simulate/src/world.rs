@@ -9,7 +9,7 @@ use crate::config::{ns, Asked};
 use crate::outcome::{FlowTotals, Outcome, RouterStep, Step};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
-use crate::tcp::{Segment, SYN};
+use crate::tcp::{Ack, Segment, SYN};
 
 type Packet = (usize, Segment);
 
@@ -124,8 +124,8 @@ impl World {
                 }
             }
             let ack = self.back.poll();
-            if let Some((_, (index, Segment::Ack(number)))) = ack {
-                self.flows[index].sender.take(now_ns, number);
+            if let Some((_, (index, Segment::Ack(told)))) = ack {
+                self.flows[index].sender.take(now_ns, told);
                 self.transmit(index);
             }
             if data.is_none() && ack.is_none() {
@@ -134,7 +134,7 @@ impl World {
         }
     }
 
-    fn answer(&mut self, index: usize, ack: u64) {
+    fn answer(&mut self, index: usize, ack: Ack) {
         let ack_bytes = self.flows[index].ack_bytes;
         self.back.enqueue(self.now_ns, (index, Segment::Ack(ack)), ack_bytes);
     }

@@ -69,6 +69,19 @@ fn scaling_takes_throughput_on_a_long_path_and_more_with_short_intervals() {
 }
 
 #[test]
+fn cubic_fills_a_long_path_better_than_newreno_and_loses_less_to_practra() {
+    let throughput = |control: &str, scaling: Value| {
+        let flow = json!({"congestion_control": control, "sack": true});
+        figures(&run(path(100.0, 42, scaling), flow, 1)).0
+    };
+    let practra = || json!({"kind": "practra", "interval_ms": 10, "phase_ms": 5});
+    let [newreno, cubic] =
+        ["newreno", "cubic"].map(|control| (throughput(control, none()), throughput(control, practra())));
+    assert!(cubic.0 > newreno.0, "{cubic:?} {newreno:?}");
+    assert!(1.0 - cubic.1 / cubic.0 < 1.0 - newreno.1 / newreno.0, "{cubic:?} {newreno:?}");
+}
+
+#[test]
 fn headroom_takes_less_throughput_than_practra_where_it_saves_as_much() {
     // Bursts and a varying bottleneck; practRA's delay limit is shortened until it saves no more than headroom does.
     let mean = |scaling: fn(f64) -> Value| {

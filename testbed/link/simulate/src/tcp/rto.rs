@@ -32,6 +32,11 @@ impl Rto {
         self.backoff = 0;
     }
 
+    /// The average round-trip time, ns; 0 before the first one is known.
+    pub fn mean_ns(&self) -> f64 {
+        self.smoothed.map_or(0.0, |(mean, _)| mean)
+    }
+
     /// Doubles the timeout (section 5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(BACKOFFS);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which segment may leave now? NewReno: RFC 5681 with the recovery of RFC 6582 and limited transmit (RFC 3042).
+//! Which segment may leave now? RFC 5681 with the recovery of RFC 6582 (NewReno) and limited transmit (RFC 3042), whatever
+//! makes the window grow.
 //!
 //! The window counts whole segments; segment 0 is the SYN. Each acknowledgement counts once, however much it is of (RFC 5681,
 //! equations 2 and 3), as in ns-2; Linux counts segments, which is the same without delayed acknowledgements and losses. A segment
 //! whose timer ends twice halves the threshold twice, as in ns-2; RFC 5681 keeps it.
 
+use super::control::{CongestionControl, ControlName};
 use super::rto::Rto;
-use super::SYN;
+use super::scoreboard::Scoreboard;
+use super::{Ack, SYN};
 
 /// Acknowledgements of nothing new that tell a loss.
 const DUPLICATES: u32 = 3;
@@ -18,6 +21,10 @@ pub struct SenderParams {
     pub initial_window: f64,
     /// Least retransmission timeout, ns.
     pub min_rto_ns: u64,
+    /// What makes the window grow.
+    pub control: ControlName,
+    /// Losses are found and mended by selective acknowledgements (RFC 6675), not by RFC 6582.
+    pub sack: bool,
 }
 
 /// Counts of a sender since the start.
@@ -37,6 +44,9 @@ pub struct SenderCounts {
 #[derive(Debug)]
 pub struct Sender {
     initial_window: f64,
+    control: Box<dyn CongestionControl>,
+    /// With selective acknowledgements.
+    board: Option<Scoreboard>,
     window: f64,
     threshold: f64,
     /// The first segment that was not acknowledged.
@@ -66,6 +76,8 @@ impl Sender {
     pub fn new(params: SenderParams) -> Self {
         Self {
             initial_window: params.initial_window,
+            control: params.control.control(),
+            board: params.sack.then(Scoreboard::default),
             window: 1.0,
             threshold: f64::INFINITY,
             unacked: 0,
@@ -109,6 +121,9 @@ impl Sender {
         if std::mem::take(&mut self.resend) {
             return Some(self.emit(now_ns, self.unacked));
         }
+        if self.recovering_to.is_some() && self.board.is_some() {
+            return self.poll_board(now_ns);
+        }
         // Each of the first two duplicates lets one segment more out.
         let limited = if self.recovering_to.is_none() { self.duplicates.min(DUPLICATES - 1) } else { 0 };
         let end = self.unacked + self.window as u64;
@@ -118,6 +133,18 @@ impl Sender {
         self.limited += u64::from(self.next >= end);
         self.next += 1;
         Some(self.emit(now_ns, self.next - 1))
+    }
+
+    /// While losses are mended: what is lost, then what is new, as far as the window has room beside what is on its way.
+    fn poll_board(&mut self, now_ns: u64) -> Option<u64> {
+        let board = self.board.as_mut()?;
+        if self.window - (board.pipe(self.unacked, self.highest) as f64) < 1.0 {
+            return None;
+        }
+        let number =
+            board.next_lost(self.unacked).inspect(|lost| board.resend(*lost)).unwrap_or(self.highest);
+        self.next = self.next.max(number + 1);
+        Some(self.emit(now_ns, number))
     }
 
     fn emit(&mut self, now_ns: u64, number: u64) -> u64 {
@@ -138,10 +165,14 @@ impl Sender {
     }
 
     /// Takes an acknowledgement in.
-    pub fn take(&mut self, now_ns: u64, ack: u64) {
-        if ack > self.unacked {
-            self.advance(now_ns, ack);
-        } else if ack == self.unacked && self.highest > self.unacked {
+    pub fn take(&mut self, now_ns: u64, told: impl Into<Ack>) {
+        let told = told.into();
+        if let Some(board) = &mut self.board {
+            board.take(told.sacked());
+        }
+        if told.next > self.unacked {
+            self.advance(now_ns, told.next);
+        } else if told.next == self.unacked && self.highest > self.unacked {
             self.duplicate();
         }
     }
@@ -154,6 +185,9 @@ impl Sender {
         }
         self.unacked = ack;
         self.next = self.next.max(ack);
+        if let Some(board) = &mut self.board {
+            board.advance(ack);
+        }
         self.duplicates = 0;
         self.limited = 0;
         let mut restart = true;
@@ -163,6 +197,7 @@ impl Sender {
                 self.window = self.threshold;
                 self.recovering_to = None;
             }
+            Some(_) if self.board.is_some() => {}
             Some(_) => {
                 // A partial acknowledgement: the next hole is resent, the timer is set anew for the first of them alone.
                 restart = !std::mem::replace(&mut self.is_partial, true);
@@ -176,7 +211,7 @@ impl Sender {
                 self.known_to = None;
             }
             None if self.window < self.threshold => self.window += 1.0,
-            None => self.window += 1.0 / self.window,
+            None => self.window = self.control.grown(now_ns, self.rto.mean_ns(), self.window, acked),
         }
         if self.unacked == self.highest {
             self.timer_ns = None;
@@ -187,25 +222,38 @@ impl Sender {
 
     fn duplicate(&mut self) {
         self.duplicates += 1;
+        let is_told = match &self.board {
+            Some(board) => board.is_lost(self.unacked),
+            None => self.duplicates == DUPLICATES,
+        };
         if self.recovering_to.is_some() {
-            self.window += 1.0;
-        } else if self.duplicates == DUPLICATES && self.known_to.is_none_or(|to| self.unacked > to) {
-            self.halve();
-            self.window = self.threshold + f64::from(DUPLICATES);
-            self.recovering_to = Some(self.highest);
-            self.is_partial = false;
-            self.resend = true;
-            self.counts.recoveries += 1;
+            self.window += if self.board.is_some() { 0.0 } else { 1.0 };
+        } else if is_told && self.known_to.is_none_or(|to| self.unacked > to) {
+            self.recover();
         }
     }
 
-    /// Half of the window, as far as it is on its way, without what duplicates let out; two segments at least (RFC 5681,
+    fn recover(&mut self) {
+        self.reduce();
+        self.recovering_to = Some(self.highest);
+        self.counts.recoveries += 1;
+        self.window = self.threshold;
+        if let Some(board) = &mut self.board {
+            board.forget_resent();
+        } else {
+            self.window += f64::from(DUPLICATES);
+            self.is_partial = false;
+            self.resend = true;
+        }
+    }
+
+    /// What the control leaves of the window, as far as it is on its way, without what duplicates let out; two segments at least (RFC 5681,
     /// section 3.2). A part of a segment counts, as in Linux and ns-2. Losses of everything that was sent are known from now on.
-    fn halve(&mut self) {
+    fn reduce(&mut self) {
         let flight = (self.next - self.unacked - self.limited) as f64;
         // What duplicates add to the window while losses are mended stands for segments that have left.
         let window = if self.recovering_to.is_some() { self.threshold } else { self.window };
-        self.threshold = (window.min(flight + 1.0) / 2.0).max(2.0);
+        self.threshold = self.control.reduced(window.min(flight + 1.0)).max(2.0);
         self.known_to = Some(self.highest);
     }
 
@@ -214,7 +262,11 @@ impl Sender {
         if self.timer_ns.is_none_or(|at_ns| at_ns > now_ns) {
             return;
         }
-        self.halve();
+        self.reduce();
+        self.control.timed_out();
+        if let Some(board) = &mut self.board {
+            board.clear();
+        }
         self.window = 1.0;
         self.next = self.unacked;
         self.duplicates = 0;
@@ -233,7 +285,12 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
-    const PARAMS: SenderParams = SenderParams { initial_window: 2.0, min_rto_ns: 200 * MS };
+    const PARAMS: SenderParams = SenderParams {
+        initial_window: 2.0,
+        min_rto_ns: 200 * MS,
+        control: ControlName::Newreno,
+        sack: false,
+    };
 
     fn burst(sender: &mut Sender, now_ns: u64) -> Vec<u64> {
         std::iter::from_fn(|| sender.poll(now_ns)).collect()
