@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from netjoule_contracts.types.result import Node, Reason, Result, Work
 from netjoule_contracts.types.result import Window as ResultWindow
 from netjoule_energy.power.windows import MeasuredSpan, Window, span_is_short
-from netjoule_energy.run.model_terms import modelled_node
+from netjoule_energy.run.model_terms import modelled_node, unpowered_node
 from netjoule_energy.run.node_floor import ControlPower
 from netjoule_energy.run.node_power import MeterInput, NodePower, node_power
 from netjoule_energy.run.node_result import node_reasons, node_result, short_work, without_part
@@ -44,6 +44,8 @@ def assess_run(
         own = source.throughput_of_node(span, terms.node, rate)
         node = modelled_node(terms, span.window, source.window("tail"), own, source.run["radio_source"])
         nodes.append(_with_own_part(source, node, own, rate))
+    if source.is_simulated and not nodes:
+        nodes.append(unpowered_node(source.parts[0].entry["node"], source.run["radio_source"]))
     for meter in source.meters:
         power = _power(source, meter, span.window)
         own = source.throughput_of_node(span, meter.node, rate)

@@ -97,3 +97,29 @@ def modelled_node(
         grade=None,
         floor=empty_floor(None, "no_null_run"),
     )
+
+
+def unpowered_node(node: str, radio_source: Any) -> Node:
+    """Return a node of a simulated run whose power no model tells: its work and its measures hold."""
+    powers = ("p_a_w", "p_i_w", "p_i_before_w", "p_i_after_w", "delta_p_w", "u_delta_p_w")
+    energies = ("e_d_j", "e_t_j", "energy_per_work_j", "u95_energy_per_work_j", "tail_energy_j")
+    unknown = (*powers, *energies, "upper_limit_energy_per_work_j")
+    return Node(
+        meter_id=node,
+        node=node,
+        power_source="modelled",
+        radio_source=radio_source,
+        device_model=None,
+        device_form=None,
+        **dict.fromkeys(unknown),
+        ea_reason="no_power_logged",
+        u95_components=None,
+        below_resolution=False,
+        extrapolated_ratio=0.0,
+        hollow=False,
+        coverage=0.0,
+        readings=0,
+        effective_readings=0.0,
+        grade=None,
+        floor=empty_floor(None, "no_null_run"),
+    )

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import netjoule_contracts as contracts
 from netjoule.core.errors import UsageError
 from netjoule.design.run_table import require_few_runs
-from netjoule.topology.paths import parameters, path_host
+from netjoule.topology.paths import SCALING, asked_paths, parameters, path_host
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload, of_testbed
 
@@ -48,6 +49,8 @@ def _check_of_testbed(workload: Workload, topology: Topology, name: str, values:
         )
     if "names" in entry:
         path_host(topology.document, name, where)
+    if name == SCALING:
+        _require_routers(workload, topology, where)
     if name == workload.arm and not entry.get("while_up", True):
         raise UsageError(
             f"{name} cannot be the arm: a testbed that is up cannot change it between two runs",
@@ -56,3 +59,10 @@ def _check_of_testbed(workload: Workload, topology: Topology, name: str, values:
         )
     for value in values if "object" in entry["value"]["type"] else ():
         parameters(topology.document, name, value, where)
+
+
+def _require_routers(workload: Workload, topology: Topology, where: str) -> None:
+    """Refuse a way of scaling for paths without a router."""
+    paths = {name: values for name, values in workload.factors.items() if name.partition(".")[0] == "path"}
+    for values in product(*paths.values(), workload.factors[SCALING]):
+        asked_paths(topology.document, dict(zip((*paths, SCALING), values, strict=True)), where)

@@ -21,6 +21,7 @@ from netjoule.execution.measurement import windows_of
 from netjoule.execution.run_document import new_run_document
 from netjoule.store.simulated_blocks import SimulatedRun
 from netjoule.testbeds.simulated.simulator import FAILED, SimulatedTime, Simulator
+from netjoule.topology.paths import asked_paths, in_force, path_elements
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Event, Load, Outcome, Place
 from netjoule.workload.workload import Workload
@@ -73,12 +74,14 @@ class Simulation:
     async def _outcome(self, row: PlanRow, simulator: Simulator, document: dict[str, Any]) -> Outcome:
         """What the load says of its work; its programs' versions go into the run's document."""
         condition, timing = row.condition(self.workload, self.seed), self.workload.timing
-        of_testbed: dict[str, Any] = {"testbed": dict(condition.testbed)} if condition.testbed else {}
-        if of_testbed:
-            document["in_force"] = of_testbed["testbed"]
+        elements = asked_paths(self.topology.document, condition.testbed)
+        if condition.testbed:
+            document["in_force"] = in_force(self.topology.document, condition.testbed, elements)
+        own = path_elements(self.topology.document, self.topology.host_with("server"))
+        path = {"elements": next(iter(elements.values()), own)}
 
         async def simulate(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-            return await simulator.simulate({**asked, **of_testbed})
+            return await simulator.simulate({**asked, **path})
 
         if self._until_done:
             least_s = timeline.least_work_s(timing, ())
@@ -124,16 +127,17 @@ class Simulation:
             }
         contracts.validate("run", document)
         tables = {"intervals": outcome.intervals, "events": list(map(_event, outcome.events))}
-        return SimulatedRun(document, result, outcome.documents, tables | _power(outcome))
+        few = {"routers": outcome.routers, "power": _power(outcome)}
+        tables |= {name: rows for name, rows in few.items() if rows}
+        return SimulatedRun(document, result, outcome.documents, tables)
 
 
-def _power(outcome: Outcome) -> dict[str, list[dict[str, Any]]]:
-    rows = [
+def _power(outcome: Outcome) -> list[dict[str, Any]]:
+    return [
         {"node": told["node"], "t_start_s": step[0], "t_end_s": step[1], "power_w": step[2]}
         for told in outcome.power
         for step in told["steps"]
     ]
-    return {"power": rows} if rows else {}
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from netjoule.core import yamlfile
 from netjoule.core.yamlfile import Document
-from netjoule.topology.topology import Topology
+from netjoule.topology.topology import SIMULATED, Topology
 from netjoule.workload.load import BuildSettings, Load
 from netjoule.workload.workload import Workload, effective
 
@@ -19,6 +19,8 @@ ROOMS = {
     "command": "netjoule.loads.command.load:CommandLoad",
 }
 """The class of each load by its name in loads.json."""
+SIMULATED_ROOMS = {"flow": "netjoule.loads.flow.simulated:SimulatedFlowLoad"}
+"""That of loads which differ on a simulated testbed."""
 
 
 def own_tables() -> Any:
@@ -28,7 +30,8 @@ def own_tables() -> Any:
 
 def load_of(workload: Workload, topology: Topology) -> Load:
     """The load of a workload on a testbed; nothing runs yet."""
-    made: Load = _room(workload.load)(workload, topology)
+    rooms = ROOMS | SIMULATED_ROOMS if topology.kind == SIMULATED else ROOMS
+    made: Load = _room(workload.load, rooms)(workload, topology)
     return made
 
 
@@ -72,6 +75,6 @@ def _completed(document: Document, folder: Path | None) -> Workload:
     return Workload.of(document)
 
 
-def _room(name: str) -> Any:
-    module, _, called = ROOMS[name].partition(":")
+def _room(name: str, rooms: Mapping[str, str] = ROOMS) -> Any:
+    module, _, called = rooms[name].partition(":")
     return getattr(import_module(module), called)

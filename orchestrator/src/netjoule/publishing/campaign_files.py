@@ -63,12 +63,14 @@ _PATTERNS = (
     ("runs/*/intervals.csv", Form.TABLE, "intervals"),
     ("runs/*/events.csv", Form.TABLE, "events"),
     ("runs/*/power.csv", Form.TABLE, "power"),
+    ("runs/*/routers.csv", Form.TABLE, "routers"),
     # Of a simulated block.
     ("runs.ndjson", Form.STREAM, ""),
     *((f"{load}.ndjson", Form.STREAM, "") for load in contracts.loads()),
     ("results.ndjson", Form.STREAM, ""),
     ("intervals.csv", Form.TABLE, "block_intervals"),
     ("events.csv", Form.TABLE, "block_events"),
+    ("routers.csv", Form.TABLE, "block_routers"),
     ("runs/*/*.pcapng", Form.CAPTURE, ""),
     ("runs/*/*.pcap", Form.CAPTURE, ""),
 )

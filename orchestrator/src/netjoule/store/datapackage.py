@@ -28,8 +28,10 @@ TABLES = {
     "intervals": "runs/*/intervals.csv",
     "events": "runs/*/events.csv",
     "power": "runs/*/power.csv",
+    "routers": "runs/*/routers.csv",
     "block_intervals": "blocks/*/intervals.csv",
     "block_events": "blocks/*/events.csv",
+    "block_routers": "blocks/*/routers.csv",
 }
 
 _OF_ALL = ("plan", "status")

@@ -16,8 +16,10 @@ _OWN = (
     *("campaign.json", "plan.csv", "status.csv", "clocks.csv", "datapackage.json", "provisioning.json"),
     *("meters/*.csv", "radio/*.csv", "devices/*.ndjson"),
     *("runs/*/*.json", "runs/*/intervals.csv", "runs/*/events.csv", "runs/*/power.csv"),
+    "runs/*/routers.csv",
     # Of a simulated block.
     *("blocks/*/runs.ndjson", "blocks/*/results.ndjson", "blocks/*/intervals.csv", "blocks/*/events.csv"),
+    "blocks/*/routers.csv",
     *("runs/*/*.pcap", "runs/*/*.pcapng"),
     # Made by R.
     *("report.html", "tables/*.csv", "tables/.per-run-pass*"),

@@ -2,9 +2,9 @@
 """A block of a simulated campaign: a file for each kind of document and table, with lines of all its runs.
 
 What runs/<run_id>/ has elsewhere stands here by run: runs.ndjson (run.json), results.ndjson (result.json),
-LOAD.ndjson (run_id, part and document, of loads that keep some), intervals.csv and events.csv, whose first
-column is run_id. A run can be simulated again, so nothing waits for the disk: what a power cut took is seen
-when the campaign is opened, and its block is simulated once more.
+LOAD.ndjson (run_id, part and document, of loads that keep some), intervals.csv, events.csv and, of paths
+with routers, routers.csv, whose first column is run_id. A run can be simulated again, so nothing waits for
+the disk: what a power cut took is seen when the campaign is opened, and its block is simulated once more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from netjoule_contracts import OF_BLOCK, reading
 
 RUNS = "runs.ndjson"
 RESULTS = "results.ndjson"
-_TABLES = ("intervals", "events")
+TABLES = ("intervals", "events", "routers")
 _OF_ROW = ("run_id", "block", "mini_block", "order", "attempt", "load", "kind", "arm", "seed")
 
 
@@ -62,7 +62,7 @@ class BlockWriter(AbstractContextManager["BlockWriter"]):
             RunFailed: when a file cannot be written, as on a full disk.
         """
         run_id = one.run["run_id"]
-        for table in _TABLES:
+        for table in TABLES:
             if rows := one.tables.get(table):
                 name = f"{table}.csv"
                 header = name not in self._files
@@ -150,7 +150,7 @@ def written_out(folder: Path) -> Iterator[tuple[str, SimulatedRun]]:
     kept: dict[str, list[Document]] = {}
     for line in documents(folder / f"{load}.ndjson"):
         kept.setdefault(line["run_id"], []).append(Document("", line["document"], line["part"]))
-    tables: dict[str, dict[str, list[dict[str, str]]]] = {name: {} for name in _TABLES}
+    tables: dict[str, dict[str, list[dict[str, str]]]] = {name: {} for name in TABLES}
     for name, of_runs in tables.items():
         path = folder / f"{name}.csv"
         for cells in files.read_rows(path) if path.exists() else ():

@@ -29,10 +29,7 @@ _HOST = re.compile(r"[a-z0-9]+:(?://)?(\[[^\[\]/]*\]|[^\[\]/:]*)")
 _PRIVATE = [ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
 _ZONE = re.compile(r"[A-Za-z0-9._-]+(\](:\d+)?)?")
 _FOR_PACKETS = (
-    "link",
     "reservation",
-    "elements",
-    "presets",
     "wifi",
     "cpus",
     "traffic_secret",
@@ -79,6 +76,9 @@ def _check_simulated(document: Document) -> None:
     step, hosts = "leave it out", document.value["hosts"]
     _check_characters(document, (), {k: v for k, v in document.value.items() if k != "description"})
     _refuse_fields(document, (), _FOR_PACKETS, "a simulated testbed has no {}", step)
+    link = document.value.get("link", {})
+    _refuse_fields(document, ("link",), [*link.keys() - {"paths"}], "a simulated path has no {}", step)
+    check_paths(document)
     if document.value["meters"]:
         what = "a simulated testbed has no meters: its power is the model's own"
         raise document.refuse(("meters",), what, "write 'meters: []'")
@@ -126,6 +126,8 @@ def _check_link(document: Document) -> None:
     if not emulated:
         what = f"a testbed of kind {document.value['kind']} has no {{}}: that is for kind emulated"
         _refuse_fields(document, (), ("link", "elements", "presets", "cpus"), what)
+    else:
+        document.need(("link",), "preset", "add 'preset: ideal-216'")
     check_paths(document)
 
 

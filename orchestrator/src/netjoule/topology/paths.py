@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netjoule.core.errors import UsageError, did_you_mean
 from netjoule.core.yamlfile import Document
 from netjoule.topology.hosts import wired_hosts
+
+SCALING = "scaling"
+"""The factor that routers of paths have, and the field of an element that makes it one."""
 
 
 def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str = "") -> Mapping[str, Any]:
@@ -64,14 +67,64 @@ def path_elements(topology: Mapping[str, Any], host: str, value: Any = None) -> 
     Raises:
         UsageError: as `parameters`.
     """
-    own = topology["link"].get("paths", {}).get(host, {})
+    link = topology.get("link", {})
+    own = link.get("paths", {}).get(host, {})
     told = own if value is None else parameters(topology, "path", value)
     if "elements" in told:
         return [topology["elements"][name] for name in told["elements"]]
     element = {name: one for name, one in (own | told).items() if name != "elements"}
     if "rtt_ms" in element:
         element["delay_ms"] = element.pop("rtt_ms") / 2
-    return [topology["link"].get("wired", {}) | element]
+    return [link.get("wired", {}) | element]
+
+
+def asked_paths(
+    topology: Mapping[str, Any], asked: Mapping[str, Any], where: str = ""
+) -> dict[str, list[dict[str, Any]]]:
+    """Elements of each path that factors of the testbed ask for, by the host at its end.
+
+    Args:
+        topology: its document.
+        asked: value of each factor; `scaling` is of the routers of all paths.
+        where: they stand, for messages.
+
+    Raises:
+        UsageError: as `parameters` and `path_host`, and where `scaling` finds no router.
+    """
+    values = {path_host(topology, name, where): value for name, value in asked.items() if name != SCALING}
+    if SCALING not in asked:
+        return {host: path_elements(topology, host, value) for host, value in values.items()}
+    scaling = parameters(topology, SCALING, asked[SCALING], where)
+    found, routers = {}, 0
+    for host in wired_hosts(topology["hosts"]):
+        elements = path_elements(topology, host, values.get(host))
+        scales = [SCALING in element for element in elements]
+        if host in values or any(scales):
+            routers += sum(scales)
+            found[host] = [one | {SCALING: scaling} if SCALING in one else one for one in elements]
+    if not routers:
+        raise UsageError(
+            f"no path of {topology['name']} has a router, an element with scaling",
+            where=where,
+            next_step="ask for a path that has one, or leave scaling out",
+        )
+    return found
+
+
+def in_force(
+    topology: Mapping[str, Any], asked: Mapping[str, Any], told: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> dict[str, Any]:
+    """What of a testbed is in force, by the factors that ask for it.
+
+    `told`: elements of each path by its host, as `asked_paths` gives them or the link says.
+    """
+    found: dict[str, Any] = {}
+    for factor in asked:
+        if factor == SCALING:
+            found[factor] = {"elements": [one for each in told.values() for one in each if SCALING in one]}
+        else:
+            found[factor] = {"elements": list(told[path_host(topology, factor)])}
+    return found
 
 
 def check_paths(document: Document) -> None:

@@ -65,7 +65,7 @@ def blocks_and_runs(
 
 
 def _tables(path: Path, folder: Path) -> Iterator[Defect]:
-    for name in ("intervals", "events"):
+    for name in simulated_blocks.TABLES:
         if (table := folder / f"{name}.csv").exists():
             yield from tables.table(table.relative_to(path).as_posix(), table, f"block_{name}")
 

@@ -126,6 +126,7 @@ class Outcome:
         documents: what is kept of it.
         intervals: rows of intervals.csv.
         events: of its parts.
+        routers: rows of routers.csv.
         power: of a simulated run, what the model says of each node: node, model, form, p_i_w (W) and steps, a
             list of [t_start_s, t_end_s, power_w] in time order.
     """
@@ -136,6 +137,7 @@ class Outcome:
     documents: Sequence[Document] = ()
     intervals: Sequence[Mapping[str, Any]] = ()
     events: Sequence[Event] = ()
+    routers: Sequence[Mapping[str, Any]] = ()
     clock_limit_s: float = 0.0
     power: Sequence[Mapping[str, Any]] = ()
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What came of a simulation, as it is told.
 
+use netjoule_link_model::path::config::ElementConfig;
+use netjoule_link_model::path::Acts;
 use netjoule_link_model::scaling::Record;
 use serde::Serialize;
 
@@ -11,10 +13,14 @@ use crate::tcp::sender::SenderCounts;
 pub struct Outcome {
     /// Of the document.
     pub id: u64,
+    /// Of this program.
+    pub version: &'static str,
     /// Simulated time begins here.
     pub start_ns: u64,
     /// And ends here.
     pub end_ns: u64,
+    /// Elements whose rate may change, in their order from the senders.
+    pub routers: Vec<RouterTold>,
     /// In order of time.
     pub steps: Vec<Step>,
     /// Since the start, by flow.
@@ -30,8 +36,33 @@ pub struct Step {
     pub acked_packets: Vec<u64>,
     /// Congestion windows at its end, by flow, packets.
     pub window_packets: Vec<f64>,
-    /// Elements whose rate may change (`scaling` or `varying`), in their order from the senders.
+    /// What each of the routers did.
     pub routers: Vec<RouterStep>,
+}
+
+/// An element whose rate may change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RouterTold {
+    /// Its place in the path, from 1.
+    pub element: usize,
+    /// The kind of its `scaling`, or `varying`.
+    pub kind: String,
+}
+
+impl RouterTold {
+    /// Those of a path; what acts towards the senders only is none.
+    pub(crate) fn all_of(elements: &[ElementConfig]) -> Vec<Self> {
+        let of = |(index, element): (usize, &ElementConfig)| {
+            let kind = match (&element.scaling, &element.varying) {
+                (Some(scaling), _) => scaling.kind(),
+                (None, Some(_)) => "varying",
+                (None, None) => return None,
+            };
+            let acts = element.direction.unwrap_or_default() != Acts::Down;
+            acts.then(|| Self { element: index + 1, kind: kind.to_owned() })
+        };
+        elements.iter().enumerate().filter_map(of).collect()
+    }
 }
 
 /// What a router did in a step.
@@ -39,6 +70,8 @@ pub struct Step {
 pub struct RouterStep {
     /// Service rate at the end.
     pub rate_mbps: f64,
+    /// The highest that there is.
+    pub max_rate_mbps: f64,
     /// Mean service rate.
     pub mean_rate_mbps: f64,
     /// Mean of (r / r_max)^3.
@@ -65,6 +98,7 @@ impl From<Record> for RouterStep {
     fn from(record: Record) -> Self {
         Self {
             rate_mbps: record.rate_mbps,
+            max_rate_mbps: record.max_rate_mbps,
             mean_rate_mbps: record.mean_rate_mbps,
             mean_cubic: record.mean_cubic,
             asleep_share: record.asleep_share,

@@ -6,7 +6,7 @@ use netjoule_link_model::path::{ways, ElementParams};
 use netjoule_link_model::range::ParameterError;
 
 use crate::config::{ns, Asked};
-use crate::outcome::{FlowTotals, Outcome, RouterStep, Step};
+use crate::outcome::{FlowTotals, Outcome, RouterStep, RouterTold, Step};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::tcp::{Ack, Segment, SYN};
@@ -47,7 +47,9 @@ pub fn simulate(asked: &Asked) -> Result<Outcome, ParameterError> {
     let steps = steps.collect();
     let totals = |flow: &Flow| FlowTotals::new(flow.sender.acked(), flow.sender.counts());
     let flows = world.flows.iter().map(totals).collect();
-    Ok(Outcome { id: asked.id, start_ns: 0, end_ns: world.now_ns, steps, flows })
+    let routers = RouterTold::all_of(&asked.elements);
+    let version = env!("CARGO_PKG_VERSION");
+    Ok(Outcome { id: asked.id, version, start_ns: 0, end_ns: world.now_ns, routers, steps, flows })
 }
 
 fn earlier(one_ns: Option<u64>, other_ns: Option<u64>) -> Option<u64> {

@@ -29,6 +29,22 @@ fn figures(outcome: &Outcome) -> (f64, f64, u64) {
     (acked as f64 * 12e3 / 280e6, rate / steps.len() as f64, switches)
 }
 
+#[test]
+fn a_router_is_an_element_whose_rate_may_change_towards_the_receivers() {
+    let varying = json!({"min_rate_mbps": 1, "max_rate_mbps": 8, "mean_interval_ms": 50});
+    let elements = json!([
+        {"rate_mbps": 100},
+        {"rate_mbps": 10, "scaling": {"kind": "practra", "interval_ms": 10}},
+        {"rate_mbps": 10, "direction": "down", "scaling": none()},
+        {"varying": varying, "direction": "up"},
+    ]);
+    let outcome = run(elements, json!({}), 1);
+    let told: Vec<_> = outcome.routers.iter().map(|router| (router.element, router.kind.as_str())).collect();
+    assert_eq!(told, [(2, "practra"), (4, "varying")]);
+    let rates: Vec<_> = outcome.steps[0].routers.iter().map(|router| router.max_rate_mbps).collect();
+    assert_eq!(rates, [10.0, 8.0]);
+}
+
 fn none() -> Value {
     json!({"kind": "none"})
 }

@@ -71,6 +71,7 @@ class FlowSettings:
         profile: what is sent instead of messages of one size at a constant rate; see profile.schema.json.
         sync_pulse: rate and size of the bursts that align meters; None for a campaign without.
         builds: of the program that makes the flows, one at least.
+        simulated: how the ends behave on a simulated testbed; only what was chosen.
     """
 
     name: str
@@ -89,6 +90,7 @@ class FlowSettings:
     profile: Mapping[str, Any] | None
     sync_pulse: Mapping[str, Any] | None
     builds: tuple[Build, ...]
+    simulated: Mapping[str, Any]
 
     @classmethod
     def of(cls, workload: Workload) -> FlowSettings:
@@ -119,6 +121,7 @@ class FlowSettings:
             profile=next(iter(factors.get("profile", ())), None),
             sync_pulse=said["sync_pulse"] if workload.sync_pulses else None,
             builds=builds.of_factors(factors, said),
+            simulated=said.get("simulated", {}),
         )
 
     def generator_of(self, transport: str) -> str:

@@ -50,7 +50,7 @@ from netjoule.testbeds.emulated.config import (
     wired,
 )
 from netjoule.topology.hosts import WIRED_ROLES
-from netjoule.topology.paths import path_elements, path_host
+from netjoule.topology.paths import asked_paths, in_force
 from netjoule.topology.topology import Meter
 from netjoule.workload.load import Condition, Load, Place
 
@@ -126,20 +126,23 @@ class EmulatedTestbed(Testbed):
 
     async def apply(self, condition: Condition) -> Mapping[str, Any]:
         """Set the paths of the running link. Raises RunFailed when it does not answer that it did."""
-        return {factor: await self._set_path(factor, value) for factor, value in condition.testbed.items()}
+        document, asked = self.topology.document, condition.testbed
+        paths = asked_paths(document, asked)
+        return in_force(document, asked, {host: await self._set(host, paths[host]) for host in paths})
 
-    async def _set_path(self, factor: str, value: Any) -> dict[str, Any]:
+    async def _set(self, host: str, elements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Set the path to a host; its elements as the link tells them."""
         assert self._link is not None
-        host = path_host(self.topology.document, factor)
-        elements = path_elements(self.topology.document, host, value)
         await self._link.write_line(json.dumps({"host": host, "elements": elements}))
         try:
             said = await asyncio.wait_for(self._said_by_link.get(), READY_TIMEOUT_S)
         except TimeoutError:
             said = {"message": f"no answer within {READY_TIMEOUT_S:g} s"}
         if said.get("event") != "path":
-            raise RunFailed(f"netjoule-link did not set {factor}: {said['message']}", code="not_in_force")
-        return {"elements": said["elements"]}
+            raise RunFailed(
+                f"netjoule-link did not set the path to {host}: {said['message']}", code="not_in_force"
+            )
+        return list(said["elements"])
 
     async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         """All hosts share the controller's kernel and so its clock."""

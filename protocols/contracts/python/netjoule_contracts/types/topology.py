@@ -44,7 +44,7 @@ class Topology(Document, frozen=True, kw_only=True):
     # one, flows and link never meet on the two threads of a core: CPU time scatters least, and the testbed
     # carries less.
     cpus: int | None = None
-    # The emulated link (kind emulated only).
+    # The emulated link; of a simulated testbed its paths alone.
     link: Link | None = None
     # Elements that paths consist of, by name (kind emulated only). Each loses packets, adds bursts of other
     # traffic, sends what there is at its rate, then delays it; in both directions alike unless direction says
@@ -60,10 +60,10 @@ class Topology(Document, frozen=True, kw_only=True):
 
 
 class Link(Part, frozen=True, kw_only=True):
-    """The emulated link (kind emulated only)."""
+    """The emulated link; of a simulated testbed its paths alone."""
 
-    # Named parameter set of netjoule-link.
-    preset: Literal["ideal-216", "seed-like"]
+    # Named parameter set of netjoule-link; needed by kind emulated.
+    preset: Literal["ideal-216", "seed-like"] | None = None
     # Seed of the link's losses and back-offs.
     seed: int | None = None
     # How packets enter: auto tries /dev/net/tun, then AF_PACKET.

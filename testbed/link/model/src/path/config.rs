@@ -206,6 +206,17 @@ impl VaryingConfig {
 }
 
 impl ScalingConfig {
+    /// Its kind, as it is written.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Fixed { .. } => "fixed",
+            Self::Sleep { .. } => "sleep",
+            Self::Practra(_) => "practra",
+            Self::Headroom(_) => "headroom",
+        }
+    }
+
     fn service(&self, max_rate_mbps: f64, queue: QueueLimit) -> Result<Service, ParameterError> {
         let rate_mbps = match self {
             Self::None => max_rate_mbps,

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The load ``flow`` on a simulated testbed: netjoule-simulate has both ends of the flows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from netjoule.core.errors import UsageError
+from netjoule.design import timeline
+from netjoule.loads.flow import routers
+from netjoule.loads.flow.flows import flows_of
+from netjoule.loads.flow.generators import FlowSpec, foreign
+from netjoule.loads.flow.load import FlowLoad
+from netjoule.loads.flow.session import FlowSession
+from netjoule.loads.flow.settings import NULL, FlowSettings, Pace
+from netjoule.topology.paths import path_elements
+from netjoule.topology.topology import Topology
+from netjoule.workload.load import Condition, HostTime, Outcome, Place
+from netjoule.workload.workload import Timing, Workload
+
+PROGRAM = "netjoule-simulate"
+_CONTROLS = {"reno": "newreno", "cubic": "cubic"}
+"""Congestion controls by the kernel's names, and as the program has them."""
+_HEADER_BYTES = {4: 40, 6: 60}  # of IP and TCP without options: RFC 791, 8200, 9293
+_MTU_BYTES = 1500
+_INTERVAL_S = 1.0
+
+
+class SimulatedFlowLoad(FlowLoad):
+    """Flows of a simulated campaign (`workload.load.Load`)."""
+
+    programs: Sequence[str] = ()
+
+    def __init__(self, workload: Workload, topology: Topology) -> None:
+        """Nothing runs yet."""
+        super().__init__(workload, topology)
+        self._timing = workload.timing
+
+    def require_fit(self) -> None:
+        """Refuse flows that the program does not have. Raises UsageError, naming the field."""
+        settings = self._settings
+        where = f"workload {settings.name}, field "
+        for field, what, step in (*_unfit(settings, self._workload), *self._slow()):
+            raise UsageError(what, where=where + field, next_step=step)
+        self._topology.first_hosts(self.hosts)
+
+    def _slow(self) -> Iterator[tuple[str, str, str]]:
+        """What is offered, where that is less than a path takes: field, what, next step."""
+        document, server = self._topology.document, self._topology.host_with("server")
+        for value in self._workload.factors.get("path", (None,)):
+            takes_mbps = min(map(_greatest_mbps, path_elements(document, server, value)))
+            for offered_mbps in self._settings.offered_rate_mbps:
+                if offered_mbps < takes_mbps:
+                    yield (
+                        "factors.offered_rate_mbps",
+                        f"a simulated flow always has something to send, and {offered_mbps:g} Mb/s are less"
+                        f" than the {takes_mbps:g} Mb/s that the path takes",
+                        f"offer at least {takes_mbps:g}",
+                    )
+
+    def require(self) -> None:
+        """No kernel has to do anything."""
+
+    def require_programs(self) -> None:
+        """The testbed starts the only one."""
+
+    async def open(self, condition: Condition, place: Place, duration_s: float) -> FlowSession:
+        """The flows of a run; nothing has to get ready."""
+        of = self._settings
+        flows = flows_of(of, condition, self._topology.hosts_with("client"), duration_s)
+        return SimulatedFlows(flows, of.simulated, condition.schedule_seed, place, self._timing)
+
+
+class SimulatedFlows(FlowSession):
+    """The flows of one run, which are asked for in one document (`workload.load.LoadSession`)."""
+
+    holds = True
+
+    def __init__(
+        self,
+        flows: Sequence[FlowSpec],
+        settings: Mapping[str, Any],
+        seed: int,
+        place: Place,
+        timing: Timing,
+    ) -> None:
+        """Nothing has been asked yet.
+
+        Args:
+            flows: of the run.
+            settings: of the workload for the ends of flows.
+            seed: of the chance in the path: the same for every arm of a mini-block.
+            place: of the testbed.
+            timing: of the workload.
+        """
+        super().__init__((), {flow.client: flow.client for flow in flows}, {}, ())
+        self._specs, self._seed, self._place, self._timing = flows, seed, place, timing
+        self._interval_s = float(settings.get("interval_s", _INTERVAL_S))
+        self._ends = {name: value for name, value in settings.items() if name != "interval_s"}
+        self._routers: list[dict[str, Any]] = []
+
+    async def go(self) -> None:
+        """Time begins when the program is asked."""
+
+    async def end(self) -> None:
+        """There is nothing to close."""
+
+    async def outcome(self, time: HostTime) -> Outcome:
+        """What the program told of the flows, and of the routers on their path."""
+        outcome = await super().outcome(time)
+        measure = timeline.flow_windows(self._timing, 0.0, 0.0).measure
+        of_routers = routers.measures_of(self._routers, measure.t_start_s, measure.t_end_s)
+        fields = dict(outcome.run_fields)
+        fields["measures"] = fields["measures"] | of_routers
+        return replace(outcome, run_fields=fields, routers=self._routers)
+
+    async def _reports(self) -> list[tuple[FlowSpec, dict[str, Any]]]:
+        assert self._place.simulate is not None
+        steps = math.ceil(round(self._specs[0].duration_s / self._interval_s, 9))
+        told = await self._place.simulate(
+            {
+                "seed": self._seed,
+                "duration_s": round(steps * self._interval_s, 9),
+                "interval_s": self._interval_s,
+                "flows": [self._asked(flow) for flow in self._specs],
+            }
+        )
+        self._routers = routers.rows_of(told)
+        return [(flow, _report(flow, told, index)) for index, flow in enumerate(self._specs)]
+
+    def _asked(self, flow: FlowSpec) -> dict[str, Any]:
+        header = _HEADER_BYTES[flow.ip_version]
+        control = _CONTROLS[str(flow.options.get("congestion_control", "reno"))]
+        sizes = {"packet_bytes": flow.payload_bytes + header, "ack_bytes": header}
+        return {"congestion_control": control, **sizes, **self._ends}
+
+
+def _greatest_mbps(element: Mapping[str, Any]) -> float:
+    """The highest rate of an element; infinite where it has none."""
+    varying = element.get("varying", {}).get("max_rate_mbps", math.inf)
+    return float(element.get("rate_mbps") or varying)
+
+
+def _unfit(settings: FlowSettings, workload: Workload) -> Sequence[tuple[str, str, str]]:
+    """What of a workload the program does not have: field, what, next step."""
+    found = []
+    leave_out, only = "leave it out", "on a simulated testbed a flow is"
+    if NULL in settings.transports:
+        what = "a simulated sender draws nothing, so it has no floor"
+        found.append(("control", what, "write control: false"))
+    others = sorted({*settings.all_transports()} - {"tcp", NULL})
+    if others:
+        found.append(("factors.transport", f"{only} tcp, not {', '.join(others)}", "name tcp alone"))
+    if settings.directions != ("up",):
+        found.append(("factors.direction", f"{only} up, from the client to the server", leave_out))
+    if settings.clients != 1 or settings.beside:
+        field = "flow.beside" if settings.beside else "flow.clients"
+        found.append((field, "a simulated testbed has one client with flows of one kind", leave_out))
+    if settings.profile is not None or settings.sync_pulse is not None:
+        field = "factors.profile" if settings.profile is not None else "flow.sync_pulse"
+        what = "a simulated flow has no schedule: it always has something to send"
+        found.append((field, what, leave_out))
+    if settings.paces != (Pace(),):
+        found.append(
+            ("factors.pacing", "a simulated flow has no pacer", "leave pacing, window_us and gso out")
+        )
+    greatest = _MTU_BYTES - _HEADER_BYTES[settings.ip_version]
+    if max(settings.payload_bytes) > greatest:
+        what = f"a simulated message is one segment, of {greatest} bytes at most"
+        found.append(("factors.payload_bytes", what, f"use at most {greatest}"))
+    options = settings.options_of("tcp")
+    if unknown := sorted(set(options) - {"congestion_control"}):
+        field = f"flow.transport_options.tcp.{unknown[0]}"
+        found.append((field, "a simulated tcp has no such option", leave_out))
+    chosen = workload.factors.get("congestion_control", (options.get("congestion_control", "reno"),))
+    controls = set(map(str, chosen))
+    if unknown := sorted(controls - set(_CONTROLS)):
+        what = f"a simulated tcp has no congestion control {unknown[0]}"
+        found.append(("factors.congestion_control", what, f"name {' or '.join(_CONTROLS)}"))
+    return found
+
+
+def _report(flow: FlowSpec, told: Mapping[str, Any], index: int) -> dict[str, Any]:
+    """The flow report of one of the flows: what was acknowledged counts as received.
+
+    What is on its way at the end counts as lost, as it does of a generator that stops.
+    """
+    totals, end_ns = told["flows"][index], told["end_ns"]
+    duration_s, size = end_ns / 1e9, flow.payload_bytes
+    sent, received = totals["sent_packets"] - totals["resent_packets"], totals["acked_packets"]
+    asked = math.floor(flow.offered_rate_mbps * 1e6 * duration_s / 8 / size)
+    scheduled = max(asked, sent)
+    both = {"boot_id": "simulated", **foreign.UNKNOWN_CPU}
+    counted = {
+        "packets_retransmitted": totals["resent_packets"],
+        "timeouts": totals["timeouts"],
+        "recoveries": totals["recoveries"],
+        "congestion_control": str(flow.options.get("congestion_control", "reno")),
+    }
+    described = foreign.described(
+        flow,
+        generator={"name": PROGRAM, "version": told["version"]},
+        flow_id=f"{flow.run_id}-{flow.flow}",
+        duration_s=duration_s,
+        nodelay=None,
+        mtu_bytes=_MTU_BYTES,
+    )
+    return described | {
+        "frames_per_message": 1.0,
+        "mean_ip_packet_bytes": float(size + _HEADER_BYTES[flow.ip_version]),
+        "packetisation_source": "computed",
+        "interval_s": (told["steps"][0]["t_end_ns"] - told["start_ns"]) / 1e9,
+        "clock_offset": {"offset_ns": 0, "residual_ns": 0, "method": "same_boot"},
+        "sender": both
+        | {
+            "host": flow.client,
+            "start_ns": 0,
+            "first_packet_ns": 0,
+            "last_packet_ns": end_ns,
+            "end_ns": end_ns,
+            "messages_scheduled": scheduled,
+            "messages_sent": sent,
+            "messages_not_sent": scheduled - sent,
+            "bytes_sent": sent * size,
+            "goodput_mbps": 8e-6 * sent * size / duration_s,
+            "transport_stats": counted,
+        },
+        "receiver": both
+        | {
+            "host": "server",
+            "first_packet_ns": None,
+            "last_packet_ns": None,
+            "messages_received_unique": received,
+            "messages_lost": sent - received,
+            "messages_duplicate": 0,
+            "messages_reordered": 0,
+            "bytes_received_unique": received * size,
+            "goodput_mbps": 8e-6 * received * size / duration_s,
+            "loss_ratio": (sent - received) / sent if sent else None,
+            "jitter_ms": None,
+            "one_way_delay_ms": None,
+            "transport_stats": {},
+        },
+        "intervals": _intervals(told, index, size),
+        "reconciles": sent >= received,
+    }
+
+
+def _intervals(told: Mapping[str, Any], index: int, size: int) -> list[dict[str, Any]]:
+    found, start_ns = [], told["start_ns"]
+    for step in told["steps"]:
+        messages, span_ns = step["acked_packets"][index], (start_ns, step["t_end_ns"])
+        found.append(foreign.interval("receiver", span_ns, messages, messages * size))
+        start_ns = step["t_end_ns"]
+    return found
