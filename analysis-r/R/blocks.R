@@ -41,6 +41,9 @@ by_block <- function(campaign) {
 
 is_simulated <- function(campaign) identical(pick_text(campaign$meta, "topology", "kind"), "simulated")
 
+# A simulated campaign whose model tells no power: its work and its measures hold.
+is_unpowered <- function(campaign) is_simulated(campaign) && all(is.na(campaign$results$p_a_w))
+
 is_simulated_block <- function(home) file.exists(file.path(home, "runs.ndjson"))
 
 # Lines of the block that was read last: runs are read block by block, and of a long sweep no more than one fits.
@@ -57,12 +60,16 @@ run_document <- function(home, run_id, name) {
     path <- file.path(home, "runs", run_id, name)
     return(if (file.exists(path)) path)
   }
-  lines <- lines_of_block(home, fcoalesce(unname(simulated_files[name]), sub("[.]json$", ".ndjson", name)))
-  line <- lines[run_id]
+  # Of a load's documents the first is LOAD.json, and a further one LOADs/<part>.json.
+  further <- grepl("^[a-z]+s/[0-9]+[.]json$", name)
+  part <- if (further) sub("^.*/([0-9]+)[.]json$", "\\1", name) else "1"
+  of_load <- if (further) sub("s/.*$", ".ndjson", name) else sub("[.]json$", ".ndjson", name)
+  lines <- lines_of_block(home, fcoalesce(unname(simulated_files[name]), of_load))
+  line <- lines[if (name %in% names(simulated_files)) run_id else paste(run_id, part)]
   if (is.na(line)) NULL else unname(line)
 }
 
-# Lines of a file of a block, named by run; of a load's documents those of the first part.
+# Lines of a file of a block, named by run, of a load's documents by run and part.
 lines_of_block <- function(home, file) {
   if (!identical(block_memory$home, home)) {
     rm(list = ls(block_memory), envir = block_memory)
@@ -73,9 +80,8 @@ lines_of_block <- function(home, file) {
     text <- if (file.exists(path)) readLines(path, warn = FALSE, encoding = "UTF-8") else character()
     id <- sub('^.*?"run_id": ?"([^"]*)".*$', "\\1", text, perl = TRUE)
     if (!file %in% simulated_files) {
-      first <- grepl('^\\{"run_id": ?"[^"]*", ?"part": ?1,', text)
-      text <- sub('^[^{]*\\{[^{]*"document": ?(.*)\\}$', "\\1", text[first], perl = TRUE)
-      id <- id[first]
+      id <- paste(id, sub('^\\{"run_id": ?"[^"]*", ?"part": ?([0-9]+),.*$', "\\1", text))
+      text <- sub('^[^{]*\\{[^{]*"document": ?(.*)\\}$', "\\1", text, perl = TRUE)
     }
     block_memory[[file]] <- stats::setNames(text, id)
   }

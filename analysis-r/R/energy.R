@@ -12,10 +12,10 @@
 energy_summary <- function(campaign) {
   rows <- energy_rows(campaign)
   keys <- cell_keys(campaign)
-  measures <- intersect(measure_names(campaign), names(rows))
+  measures <- told_measures(campaign, rows)
   cells <- rows[, energy_of_cell(.SD, measures), by = c(keys, "kind")]
   cells[, work_unit := rep(work_unit(campaign), .N)]
-  cells[in_arm_order(campaign, cells)]
+  cells[in_arm_order(campaign, cells, cells[[campaign$arm]])]
 }
 
 # Columns of energies that have an interval over blocks, and of which result they are.
@@ -65,9 +65,16 @@ work_unit <- function(campaign) {
   c(units[!is.na(units)], "1")[1]
 }
 
-in_arm_order <- function(campaign, rows) {
-  keys <- c(list(rows$meter_id), lapply(campaign$factors, function(name) rows[[name]]))
-  do.call(order, c(keys, list(arm_factor(campaign, rows[[campaign$arm]]))))
+# Cells in the order of the workload, and in each its arms.
+in_arm_order <- function(campaign, rows, arms) {
+  keys <- c(list(rows$meter_id), lapply(campaign$factors, function(name) in_named_order(campaign, name, rows[[name]])))
+  do.call(order, c(Filter(Negate(is.null), keys), list(arm_factor(campaign, arms))))
+}
+
+# Numbers by their size, names as the workload has them.
+in_named_order <- function(campaign, name, values) {
+  named <- pick(campaign$meta, "workload", "factors", name, default = list())
+  if (is.numeric(values)) values else factor(values, union(unlist(Filter(is.character, named)), sort(unique(values))))
 }
 
 #' Every run that counts, at every meter
@@ -83,7 +90,7 @@ energy_runs <- function(campaign) {
   names <- sub("^ea_", "energy_per_work_", sub("_ea_", "_energy_per_work_", sub("_j_per_mbit", "_j", columns)))
   names[columns == "ea_reason"] <- "energy_reason"
   names[columns == "ea_upper_limit_j_per_mbit"] <- "upper_limit_energy_per_work_j"
-  measures <- intersect(measure_names(campaign), names(rows))
+  measures <- told_measures(campaign, rows)
   shown <- rows[, c(columns, measures), with = FALSE]
   setnames(shown, columns, names)
   setorderv(shown, c("mini_block", "attempt", "order", "meter_id"))[]
@@ -95,12 +102,12 @@ energy_runs <- function(campaign) {
 #' arm takes more. The block is the unit, and the rule of tests is that of every load
 #' (docs/method/statistics.md): the first six pairs at the first meter.
 #'
-#' @return data.table by the contract arm_contrasts.table.json; NULL without two arms.
+#' @return data.table by the contract arm_contrasts.table.json; NULL without two arms or any power.
 #' @noRd
 arm_contrasts <- function(campaign, margin_percent = NULL) {
   rows <- without_control(energy_rows(campaign), campaign)
   pairs <- pairs_of_arms(planned_arms(campaign), pick_text(campaign$entry, "reference"))
-  if (nrow(rows) == 0L || nrow(pairs) == 0L) {
+  if (nrow(rows) == 0L || nrow(pairs) == 0L || is_unpowered(campaign)) {
     return(NULL)
   }
   rows[, place := cell_name(campaign, rows)]
@@ -187,6 +194,7 @@ energy_tables <- function(campaign, margin_percent = NULL) {
     list(energy_summary = energy_summary(campaign), energy_runs = energy_runs(campaign)), tables_of_all(campaign)
   )
   tables$arm_contrasts <- arm_contrasts(campaign, margin_percent)
+  tables$measure_contrasts <- measure_contrasts(campaign)
   tables$outliers <- outlier_runs(campaign)
   tables
 }

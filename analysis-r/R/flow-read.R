@@ -2,6 +2,11 @@
 
 # What is read of the documents of flows.
 
+# Measures of the routers on a path that scale their rate.
+router_measures <- c(
+  "service_rate_mbps", "saving_linear_ratio", "saving_cubic_ratio", "rate_switches", "router_loss_ratio"
+)
+
 #' What is read of a run of flows: flow.json, the reports of further flows, intervals.csv
 #'
 #' Every run has a report of each flow, null and imported ones too; intervals.csv may be lacking.
@@ -38,7 +43,7 @@ flow_columns <- function(run, flows, result) {
     jain_demand_met = pick_number(result, "fairness", "jain_demand_met"),
     congestion_control = congestion_control_of(flows), cpu_us_per_message = cpu_per_message(flows),
     p99_delay_ms = p99_delay_of(flows)
-  ), sender_facts_of_all(run, flows), message_costs_of(flows))
+  ), pick_numbers(result, router_measures), sender_facts_of_all(run, flows), message_costs_of(flows))
 }
 
 # The same without a run.

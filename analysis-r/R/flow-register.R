@@ -13,7 +13,7 @@ register_load("flow",
   run_columns = c(
     "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "congestion_control", "loss_ratio",
     "achieved_ratio", "generator", "generator_version", "jitter_ms", "flows", "jain_goodput", "jain_demand_met",
-    pacing_keys, message_costs, "cpu_us_per_message", "p99_delay_ms"
+    pacing_keys, message_costs, router_measures, "cpu_us_per_message", "p99_delay_ms"
   ),
   floor_refusal = function(own, control) floor_refusal(own, control),
   with_floor = function(rows, at) {
@@ -21,7 +21,8 @@ register_load("flow",
     rows[, wake_ups_differ := fifelse(is.na(floor_reason), differ, NA)]
   },
   source_words = function(campaign) c(option_words(campaign), congestion_words(campaign), flow_words(campaign)),
-  rare_tables = c("pacer_verdict", "flows", "flow_shares", "fairness", "table_iv", "side_by_side"),
+  tables_beside = function(campaign) list(router_energy = router_energy(campaign)),
+  rare_tables = c("router_energy", "pacer_verdict", "flows", "flow_shares", "fairness", "table_iv", "side_by_side"),
   of_arm = list(transport = list(
     factors = flow_cell, invalid_factors = c("payload_bytes", "offered_rate_mbps"),
     looks = function() stats::setNames(transport_looks(), replace(names(transport_looks()), 1L, "arm")),

@@ -36,6 +36,9 @@ energy_sentences <- function(campaign, tables) {
   unit <- sub("^Energy per ", "", per_work_words(campaign))
   vapply(campaign$meters$meter_id, function(id) {
     rows <- cells[meter_id == id & !is.na(energy_per_work_j)]
+    if (nrow(rows) == 0L && is_unpowered(campaign)) {
+      return("Nothing tells the power of a host, so this is about work, measures and routers alone.")
+    }
     if (nrow(rows) == 0L) {
       return(paste0("At meter ", plain_text(id, 40L), " no energy per ", unit, " could be computed."))
     }

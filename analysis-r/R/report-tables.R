@@ -174,6 +174,12 @@ told_ea_drift <- told_ea_drift_sessions <- function(rows) rows[, span_min := spa
 
 told_model_parameters <- function(rows) rows[, reason := unname(held_reasons[reason])]
 
+told_measure_contrasts <- function(rows) {
+  rows[, `:=`(pair = paste(arm_label(arm), "against", arm_label(reference)), measure = gsub("_", " ", measure))]
+}
+
+told_router_energy <- function(rows) rows[, arm := arm_label(arm)]
+
 told_arm_contrasts <- function(rows) {
   rows[, `:=`(pair = paste(arm_label(arm), "against", arm_label(reference)), part = part_words(in_family))]
 }

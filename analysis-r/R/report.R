@@ -80,9 +80,10 @@ section_names <- c(
 
 report_header <- function(campaign) {
   meters <- campaign$meters
+  subject <- if (is_unpowered(campaign)) "Measures" else per_work_words(campaign)
   tag$header(
     class = "top",
-    tag$h1(of_load(campaign, "title", paste0(per_work_words(campaign), ": ")), plain_text(campaign$name)),
+    tag$h1(of_load(campaign, "title", paste0(subject, ": ")), plain_text(campaign$name)),
     tag$ul(
       class = "labels",
       tag$li(paste("power_source:", paste(unique(plain_text(meters$power_source)), collapse = ", "))),

@@ -17,12 +17,13 @@ tables_of_all <- function(campaign) {
   recomputed <- compute_campaign_ea(campaign)
   listed <- ea_order(campaign)
   rigs <- rig_effects(campaign)
+  beside <- of_load(campaign, "tables_beside", function(campaign) list())(campaign)
   c(list(
     invalid_runs = invalid_runs(campaign), run_notes = run_notes(campaign),
     ea_check = if (nrow(recomputed) > 0L) compare_ea(campaign, recomputed) else empty_check(),
     ea_order = listed, ea_drift = ea_drift(listed, campaign),
     ea_drift_sessions = ea_drift_sessions(listed, campaign), power_trace = power_trace(campaign)
-  ), if (nrow(rigs) > 0L) list(rig_effects = rigs))
+  ), if (nrow(rigs) > 0L) list(rig_effects = rigs), Filter(Negate(is.null), beside))
 }
 
 # The table of cells: energy per work, or E_A of flows.
@@ -46,7 +47,7 @@ empty_check <- function() {
 write_tables <- function(tables, out_dir) {
   # Most campaigns have none of these: one of an earlier analysis would be read as this one's.
   of_loads <- unlist(lapply(ls(load_parts), function(load) load_parts[[load]]$rare_tables))
-  rare <- c(statistics_tables, "rig_effects", of_loads)
+  rare <- c(statistics_tables, "rig_effects", "arm_contrasts", "measure_contrasts", of_loads)
   in_folder(out_dir, function() unlink(paste0(rare, ".csv")))
   vapply(names(tables), function(name) {
     write_whole(file.path(out_dir, paste0(name, ".csv")), function(path) {

@@ -31,24 +31,31 @@ def _table(rows: Sequence[Row]) -> Table:
         for name in names
         if f"{name}_ci95_low" in first and name not in _ENERGIES and any(row[name] for row in rows)
     ]
+    powered = any(row["p_a_w"] for row in rows)
     modelled = " In this model: no absolute joules of a real device follow from it."
+    energies = (
+        "E: energy above idle per unit of work, E_d, E_t: of one repetition; ± 95 %: over n blocks;"
+        " u95: metering, one run; tail: after the work; * some runs below resolution; ° extrapolated model."
+    )
     return Table(
         [Column(name, right=False, key=True) for name in varied]
-        + [Column(name) for name in _cells(first, measures)],
+        + [Column(name) for name in _cells(first, measures, powered)],
         # A control run has no value of an arm of numbers.
         [
-            [*(row[name] or row[_END_OF_CELL] for name in varied), *_cells(row, measures).values()]
+            [*(row[name] or row[_END_OF_CELL] for name in varied), *_cells(row, measures, powered).values()]
             for row in rows
         ],
-        title=title("Energy", first),
-        caption="E: energy above idle per unit of work, E_d, E_t: of one repetition; ± 95 %: over n blocks;"
-        " u95: metering, one run; tail: after the work; * some runs below resolution; ° extrapolated model."
-        + (modelled if first["power_source"] == "modelled" else ""),
+        title=title("Energy", first) if powered else "Measures, in a model",
+        caption=(energies if powered else "n: blocks. Nothing tells the power of a host.")
+        + (modelled if powered and first["power_source"] == "modelled" else ""),
     )
 
 
-def _cells(row: Row, measures: Sequence[str]) -> dict[str, str]:
-    """Figures of a row, by the column's name."""
+def _cells(row: Row, measures: Sequence[str], powered: bool) -> dict[str, str]:
+    """Figures of a row, by the column's name; without energies where nothing tells of any."""
+    measured = {name: shown(row[name]) for name in measures}
+    if not powered:
+        return {**measured, "n": row["n"]}
     unit = row[_LAST] if row[_LAST] not in ("", "1") else "run"
     per_work = energy(row, "energy_per_work_j", "upper_limit_energy_per_work_j", "runs_n") or "none"
     width = half_width(row["energy_per_work_j"], row["energy_per_work_j_ci95_high"])
@@ -59,7 +66,7 @@ def _cells(row: Row, measures: Sequence[str]) -> dict[str, str]:
         "E_d J": shown(row["e_d_j"]),
         "E_t J": shown(row["e_t_j"]),
         "tail J": shown(row["tail_energy_j"]),
-        **{name: shown(row[name]) for name in measures},
+        **measured,
         "n": row["n"],
     }
 

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# What routers that scale their rate save. They have no E_A: what one draws while idle depends on its scaling.
+
+# Shares of a router's power that do not follow its rate, P_s / P(r_max).
+static_ratios <- c(0, 0.5, 0.9)
+
+#' Power and energy of the routers on a path, by arm and cell
+#'
+#' P = P_s + f(r), with f linear (frequency scaling) or cubic (voltage scaling) in the rate and averaged over time;
+#' P(r_max) is the unit of power. Both arms of a difference are of one mini-block.
+#'
+#' @return data.table by the contract router_energy.table.json; NULL without such routers.
+#' @noRd
+router_energy <- function(campaign) {
+  rows <- unique(without_control(energy_rows(campaign), campaign), by = "run_id")[!is.na(saving_linear_ratio)]
+  if (nrow(rows) == 0L) {
+    return(NULL)
+  }
+  rows[, cell := cell_name(campaign, rows)]
+  cases <- CJ(form = c("linear", "cubic"), static_ratio = static_ratios, sorted = FALSE)
+  found <- rbindlist(Map(
+    function(form, static_ratio) router_case(campaign, copy(rows), form, static_ratio), cases$form, cases$static_ratio
+  ))
+  table_of("router_energy", found[in_arm_order(campaign, found, found$arm)])
+}
+
+router_case <- function(campaign, rows, form, static_ratio) {
+  saving <- rows[[paste0("saving_", form, "_ratio")]]
+  rows[, power := static_ratio + (1 - static_ratio) * (1 - saving)]
+  rows[, energy := power / t_a_mbps]
+  keys <- c("arm", "cell", campaign$factors)
+  cells <- rows[, c(
+    list(n = uniqueN(block), service_rate_mbps = mean_or_na(block_means(.SD, service_rate_mbps))),
+    interval_columns(block_means(.SD, 1 - power), "saving_ratio"),
+    interval_columns(block_means(.SD, energy), "energy_per_mbit_p_max_s")
+  ), by = keys]
+  pairs <- with_reference(campaign, rows, c("power", "energy"))
+  differences <- pairs[, c(
+    interval_columns(block_means(.SD, 100 * (power / power_ref - 1)), "power_difference_percent"),
+    interval_columns(block_means(.SD, 100 * (energy / energy_ref - 1)), "energy_difference_percent")
+  ), by = keys]
+  reference <- reference_arm(campaign)
+  merge(cells, differences, by = keys, all.x = TRUE)[, `:=`(
+    form = form, static_ratio = static_ratio, reference = fifelse(arm == reference, NA_character_, reference)
+  )][]
+}
