@@ -33,7 +33,7 @@ router_case <- function(campaign, rows, form, static_ratio) {
   cells <- rows[, c(
     list(n = uniqueN(block), service_rate_mbps = mean_or_na(block_means(.SD, service_rate_mbps))),
     interval_columns(block_means(.SD, 1 - power), "saving_ratio"),
-    interval_columns(block_means(.SD, energy), "energy_per_mbit_p_max_s")
+    interval_columns(block_means(.SD, energy), "energy_per_mbit_of_p_max")
   ), by = keys]
   pairs <- with_reference(campaign, rows, c("power", "energy"))
   differences <- pairs[, c(

@@ -145,6 +145,7 @@ interval_words <- function(campaign, meter_id, n, up_to = FALSE, total = FALSE, 
   } else {
     modelled <- is_modelled(campaign, meter_id)
     holds <- if (modelled) paste0(": ", scatter_alone) else "; meter uncertainty apart (u95_meter)"
+    if (is_unpowered(campaign)) holds <- ""
     sprintf("Mean and 95 %% t interval, %s blocks%s.", count, holds)
   }
 }

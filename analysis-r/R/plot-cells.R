@@ -5,7 +5,7 @@
 # them: `hollow`, `limit`, `unshown`, `below_n`.
 
 subtitle_words <- function(campaign, meter_id, ...) {
-  whose <- if (!is.null(meter_id)) paste0(meter_title(campaign, meter_id), "\n")
+  whose <- if (!is.null(meter_id) && !is_unpowered(campaign)) paste0(meter_title(campaign, meter_id), "\n")
   variant <- if (!is.null(campaign$variant)) start_sentence("", paste0(campaign$variant, "."))
   paste0(whose, paste(strwrap(paste(c(variant, ...), collapse = " "), 102L), collapse = "\n"))
 }

@@ -60,6 +60,9 @@ draw_listed <- function(one, parts, campaign, id) {
   with_alt(plot, parts$alt)
 }
 
+# Names below an axis of panels side by side that fit in one line, characters.
+widest_names <- 40L
+
 #' What is drawn of an entry for any load: y over x by arm, a panel for each combination of the other factors
 #'
 #' @param one entry; of facets `panel` is the rows and `colour` the columns of panels.
@@ -80,7 +83,8 @@ listed_parts <- function(one, cells, campaign, id) {
   } else {
     names <- levels(place_of(one$x, rows, campaign))
     scale_x_continuous(
-      name = across, breaks = seq_along(names), labels = arm_label(names), limits = c(0.5, length(names) + 0.5)
+      name = across, breaks = seq_along(names), labels = arm_label(names), limits = c(0.5, length(names) + 0.5),
+      guide = ggplot2::guide_axis(n.dodge = if (sum(nchar(names)) > widest_names) 2L else 1L)
     )
   }
   label <- value_label(campaign, one$y)

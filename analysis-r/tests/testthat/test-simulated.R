@@ -28,6 +28,8 @@ test_that("a run's documents are its lines", {
   expect_identical(own$bytes, 5L)
   expect_identical(own$document$run_id, "z")
   expect_identical(jsonlite::fromJSON(run_document(home, "b", "wait.json"))$bytes, 6L)
+  expect_identical(jsonlite::fromJSON(run_document(home, "a", "waits/2.json"))$bytes, 7L)
+  expect_null(run_document(home, "b", "waits/2.json"))
 })
 
 test_that("lines of another block take the place of those before", {

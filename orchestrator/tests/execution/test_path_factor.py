@@ -16,7 +16,7 @@ from tiny_campaign import netjoule, table, written
 import netjoule_contracts
 from netjoule.core.errors import UsageError
 from netjoule.design.limits import check_workload
-from netjoule.topology.paths import path_elements
+from netjoule.topology.paths import asked_paths, in_force, path_elements
 from netjoule.topology.topology import Topology
 
 PRESETS = {"path": {"near": {"rtt_ms": 5}, "far": {"rtt_ms": 40, "rate_mbps": 50}}}
@@ -67,6 +67,8 @@ def test_a_path_is_a_preset_parameters_or_elements_and_the_testbeds_own_in_what_
         ("path", [{"elements": ["dsl"], "rtt_ms": 3}], "give one or the other"),
         ("path.uplink", ["near"], "fake has no path that is called path.uplink"),
         ("access", ["lte"], "a testbed of kind emulated cannot set access"),
+        ("scaling", [{"kind": "none"}], "no path of fake has a router, an element with scaling"),
+        ("scaling", ["slow"], "fake has no preset 'slow' of scaling"),
     ],
 )
 def test_a_value_that_the_testbed_does_not_have_is_named(name: str, values: object, words: str) -> None:
@@ -83,7 +85,29 @@ def test_a_kind_that_cannot_set_a_factor_names_those_that_can() -> None:
     made = Topology.from_document(lab | {"kind": "imported", "hosts": hosts}, where="test")
     with pytest.raises(UsageError) as caught:
         check_workload(flows(), made)
-    assert caught.value.next_step == "use one of kind emulated"
+    assert caught.value.next_step == "use one of kind emulated or simulated"
+
+
+def test_scaling_is_of_the_routers_of_every_path_that_has_any() -> None:
+    plain, router = {"rate_mbps": 100}, {"rate_mbps": 10, "scaling": {"kind": "none"}}
+    fixed = {"kind": "fixed", "rate_mbps": 4}
+    document = with_presets().document
+    hosts = document["hosts"] | {"origin": {"roles": ["origin"], "test_addresses": {"ipv4": "10.77.0.8"}}}
+    where = document | {
+        "hosts": hosts,
+        "elements": {"plain": plain, "router": router},
+        "link": document["link"] | {"paths": {"server": {"elements": ["plain", "router"]}}},
+        "presets": {"scaling": {"slow": fixed}},
+    }
+    scaled = router | {"scaling": fixed}
+    assert asked_paths(where, {"scaling": "slow"}) == {"server": [plain, scaled]}
+    both = {"path.origin": {"elements": ["router"]}, "scaling": fixed}
+    found = asked_paths(where, both)
+    assert found == {"server": [plain, scaled], "origin": [scaled]}
+    assert in_force(where, both, found) == {
+        "path.origin": {"elements": [scaled]},
+        "scaling": {"elements": [scaled, scaled]},
+    }
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,10 @@ def _check_simulated(document: Document) -> None:
     step, hosts = "leave it out", document.value["hosts"]
     _check_characters(document, (), {k: v for k, v in document.value.items() if k != "description"})
     _refuse_fields(document, (), _FOR_PACKETS, "a simulated testbed has no {}", step)
-    link = document.value.get("link", {})
-    _refuse_fields(document, ("link",), [*link.keys() - {"paths"}], "a simulated path has no {}", step)
+    _need_roles(document, ("client", "server"))
+    if "link" in document.value:
+        others = [*document.value["link"].keys() - {"paths"}]
+        _refuse_fields(document, ("link",), others, "the link of a simulated testbed has no {}", step)
     check_paths(document)
     if document.value["meters"]:
         what = "a simulated testbed has no meters: its power is the model's own"
@@ -107,16 +109,19 @@ def _check_roles(document: Document) -> None:
     # Without a radio anywhere there is nothing an access point could do.
     if document.value["kind"] == EMULATED or "wifi" in document.value:
         wanted.insert(1, "access_point")
-    for role in wanted:
-        if not any(role in host["roles"] for host in hosts.values()):
-            raise document.refuse(
-                ("hosts",), f"no host has the role {role}", f"add 'roles: [{role}]' to one host"
-            )
+    _need_roles(document, wanted)
     if document.value["kind"] == IMPORTED:
         return  # where its hosts were reached is not known
     for name, host in hosts.items():
         if {"client", *WIRED_ROLES} & set(host["roles"]):
             document.need(("hosts", name), "test_addresses", "add ipv4 and ipv6")
+
+
+def _need_roles(document: Document, wanted: Sequence[str]) -> None:
+    for role in wanted:
+        if not any(role in host["roles"] for host in document.value["hosts"].values()):
+            step = f"add 'roles: [{role}]' to one host"
+            raise document.refuse(("hosts",), f"no host has the role {role}", step)
 
 
 def _check_link(document: Document) -> None:

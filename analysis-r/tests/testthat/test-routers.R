@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Measures compared by cell, and what routers that scale their rate save, by hand.
+
+# A simulated campaign of flows: every run has the measures that `told` gives of its arm, cell and block.
+scaled_campaign <- function(told, blocks = 3L) {
+  arms <- c("none", "slow")
+  rows <- CJ(block = seq_len(blocks), path = c("near", "far"), arm = arms, sorted = FALSE)
+  rows[, `:=`(
+    run_id = sprintf("r%02d", .I), mini_block = rep(seq_len(.N / 2L), each = 2L), attempt = 1L, order = seq_len(.N),
+    kind = "work", scaling = arm, usable = TRUE, node = "client", meter_id = "client", device_model = NA_character_,
+    power_source = "modelled", radio_source = "simulated", ea_reason = "no_power_logged", window_t_start_s = 0,
+    window_t_end_s = 10, rig = "rig1"
+  )]
+  empty <- c(
+    "ea_j_per_mbit", "delta_p_w", "p_a_w", "p_i_w", "u_delta_p_w", "e_d_j", "e_t_j", "tail_energy_j", "floor_w",
+    "u95_ea_j_per_mbit", "ea_upper_limit_j_per_mbit", "ea_above_floor_j_per_mbit"
+  )
+  rows[, (empty) := NA_real_]
+  rows[, `:=`(below_resolution = FALSE, hollow = FALSE, grade = NA_character_, floor_reason = "no_null_run")]
+  rows <- cbind(rows, rbindlist(Map(told, rows$arm, rows$path, rows$block)))
+  factors <- list(scaling = as.list(arms), path = list("near", "far"))
+  list(
+    load = "flow", arm = "scaling", factors = "path", control = character(), plan = rows, results = rows,
+    entry = load_entry("flow", contracts_dir()), contracts = contracts_dir(),
+    meters = rows[1, meter_keys, with = FALSE], meta = list(
+      topology = list(kind = "simulated"), workload = list(factors = factors)
+    )
+  )
+}
+
+told <- function(arm, path, block) {
+  slow <- arm == "slow"
+  list(
+    t_a_mbps = (if (path == "far") 8 else 10) * (if (slow) 0.9 else 1) + 0.1 * block,
+    service_rate_mbps = if (slow) 7 else 10, saving_linear_ratio = if (slow) 0.3 else 0,
+    saving_cubic_ratio = if (slow) 0.6 + 0.01 * block else 0, rate_switches = if (slow) 4 else 0,
+    router_loss_ratio = NA_real_
+  )
+}
+
+test_that("measures are compared in pairs, cell by cell, in the order of the workload", {
+  found <- measure_contrasts(scaled_campaign(told))
+  wanted <- names(schema_columns("measure_contrasts"))
+  expect_identical(utils::head(names(found), length(wanted)), wanted)
+  expect_identical(unique(found$cell), c("Path near", "Path far"))
+  expect_false("router_loss_ratio" %in% found$measure)
+  goodput <- found[measure == "t_a_mbps" & path == "far"]
+  expect_identical(goodput[, c("reference", "arm", "blocks_n")], data.table(
+    reference = "none", arm = "slow", blocks_n = 3L
+  ))
+  expect_equal(goodput$difference, -0.8)
+  expect_equal(goodput$difference_percent, mean(-80 / (8 + 0.1 * 1:3)))
+  expect_equal(goodput[, c(reference_mean, arm_mean)], c(8.2, 7.4))
+  # Of nothing there is no percentage.
+  expect_identical(found[measure == "rate_switches", difference_percent], c(NA_real_, NA_real_))
+  expect_equal(found[measure == "rate_switches", difference], c(4, 4))
+})
+
+test_that("power and energy of routers follow from the savings, for each share that does not follow the rate", {
+  found <- router_energy(scaled_campaign(told))
+  wanted <- names(schema_columns("router_energy"))
+  expect_identical(utils::head(names(found), length(wanted)), wanted)
+  expect_identical(nrow(found), 2L * 2L * 6L)
+  one <- found[arm == "slow" & path == "near" & form == "cubic" & static_ratio == 0.5]
+  saved <- 0.5 * (0.6 + 0.01 * 1:3)
+  expect_equal(one$saving_ratio, mean(saved))
+  expect_equal(one$saving_ratio_ci95_low, mean(saved) - qt(0.975, 2) * sd(saved) / sqrt(3))
+  expect_equal(one$energy_per_mbit_of_p_max, mean((1 - saved) / (9 + 0.1 * 1:3)))
+  expect_equal(one$power_difference_percent, -100 * mean(saved))
+  expect_equal(one$energy_difference_percent, 100 * mean((1 - saved) / (9 + 0.1 * 1:3) * (10 + 0.1 * 1:3) - 1))
+  none <- found[arm == "none" & form == "linear" & static_ratio == 0]
+  expect_identical(none$reference, c(NA_character_, NA_character_))
+  expect_equal(none$saving_ratio, c(0, 0))
+  expect_true(all(is.na(none$power_difference_percent)))
+})
+
+test_that("without routers that scale there is no table of them, and without power no arms by energy", {
+  plain <- function(...) replace(told(...), c("saving_linear_ratio", "saving_cubic_ratio"), NA_real_)
+  campaign <- scaled_campaign(plain)
+  expect_null(router_energy(campaign))
+  expect_true(is_unpowered(campaign))
+  expect_null(arm_contrasts(campaign))
+})

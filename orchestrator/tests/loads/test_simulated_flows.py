@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flows on a simulated testbed: campaigns of the real program over the study's path, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tiny_campaign import netjoule, table
+
+from netjoule import loads
+from netjoule.core.errors import UsageError
+from netjoule.design.limits import check_workload
+from netjoule.loads import load_of
+from netjoule.loads.flow import routers
+from netjoule.topology import topology
+
+TESTBED = Path(__file__).parents[3] / "testbed/topologies/troubled-marriage-simulated.yaml"
+WORKLOAD: dict[str, Any] = {
+    "schema_version": 2,
+    "name": "scaling",
+    "load": "flow",
+    "arm": "scaling",
+    "control": False,
+    "factors": {
+        "scaling": ["none", "practra-10"],
+        "path": ["rtt-100"],
+        "transport": "tcp",
+        "payload_bytes": 1460,
+        "offered_rate_mbps": 20,
+    },
+    "blocks": 2,
+    "timing": {"idle_s": 1, "settle_s": 0, "warm_up_s": 20, "measure_s": 40, "tail_s": 0},
+}
+
+
+def workload(folder: Path, **changes: Any) -> Path:
+    """The workload with other factors, or other fields where their names are no factor's."""
+    fields = {name: value for name, value in changes.items() if name in ("flow", "blocks", "control", "arm")}
+    factors = WORKLOAD["factors"] | {name: value for name, value in changes.items() if name not in fields}
+    file = folder / "scaling.yaml"
+    file.write_text(yaml.safe_dump(WORKLOAD | {"factors": factors} | fields))
+    return file
+
+
+def run(folder: Path, name: str, **changes: Any) -> Path:
+    out = folder / name
+    netjoule("run", workload(folder, **changes), "--testbed", TESTBED, "--seed", "5", "--out", out)
+    return out
+
+
+def documents(campaign: Path, name: str) -> list[dict[str, Any]]:
+    blocks = sorted((campaign / "blocks").iterdir())
+    return [json.loads(line) for block in blocks for line in (block / name).read_text().splitlines()]
+
+
+def test_a_campaign_tells_what_a_router_saves_and_takes(tmp_path: Path) -> None:
+    campaign = run(tmp_path, "c")
+    assert "no defects" in netjoule("check", campaign).stdout
+    for one in documents(campaign, "runs.ndjson"):
+        kept = one["measures"]
+        rows = table(campaign / "blocks" / str(one["block"]) / "routers.csv")
+        own = [row for row in rows if row["run_id"] == one["run_id"] and float(row["t_start_s"]) >= 20]
+        rates = [float(row["mean_rate_mbps"]) for row in own]
+        assert (len(own), {row["kind"] for row in own}) == (40, {one["arm"].partition("-")[0]})
+        assert kept["service_rate_mbps"] == pytest.approx(sum(rates) / 40)
+        assert kept["saving_linear_ratio"] == pytest.approx(1 - sum(rates) / 400)
+        assert kept["rate_switches"] == sum(int(row["switches"]) for row in own)
+        assert one["in_force"]["scaling"]["elements"][0]["scaling"]["kind"] == own[0]["kind"]
+    [none, practra] = table(campaign / "tables" / "energy_summary.csv")
+    assert (none["scaling"], practra["scaling"], none["n"]) == ("none", "practra-10", "2")
+    assert float(none["service_rate_mbps"]) == 10
+    assert 8 < float(practra["service_rate_mbps"]) < 9
+    goodput = next(
+        row for row in table(campaign / "tables" / "measure_contrasts.csv") if row["measure"] == "t_a_mbps"
+    )
+    ratio = float(practra["t_a_mbps"]) / float(none["t_a_mbps"])
+    assert float(goodput["difference_percent"]) == pytest.approx(100 * (ratio - 1), rel=0.05)
+    energy = {(row["arm"], row["form"], row["static_ratio"]): row for row in _energy(campaign)}
+    cubic = energy["practra-10", "cubic", "0.5"]
+    assert float(cubic["saving_ratio"]) == pytest.approx(0.5 * float(practra["saving_cubic_ratio"]), rel=1e-6)
+    assert float(cubic["power_difference_percent"]) == pytest.approx(-100 * float(cubic["saving_ratio"]))
+    assert energy["none", "cubic", "0.5"]["reference"] == ""
+    netjoule("report", campaign)
+    assert "Routers: what scaling saves" in (campaign / "report.html").read_text()
+
+
+def _energy(campaign: Path) -> list[dict[str, str]]:
+    return table(campaign / "tables" / "router_energy.csv")
+
+
+def test_arms_of_a_mini_block_meet_the_same_bursts_and_a_seed_gives_the_same_again(tmp_path: Path) -> None:
+    first = run(tmp_path, "one", path=["rtt-10-bursts"], blocks=1)
+    again = run(tmp_path, "two", path=["rtt-10-bursts"], blocks=1)
+    for name in ("routers.csv", "intervals.csv", "results.ndjson"):
+        assert (first / "blocks/1" / name).read_bytes() == (again / "blocks/1" / name).read_bytes()
+    others: dict[str, list[int]] = {}
+    for row in table(first / "blocks" / "1" / "routers.csv"):
+        other = int(row["arrived_packets"]) - int(row["flows_arrived_packets"])
+        others.setdefault(row["run_id"], []).append(other)
+    [one, two] = others.values()
+    assert sum(one) > 1000
+    # A burst that ends with a step may leave the wire in the next one.
+    assert sum(abs(a - b) for a, b in zip(one, two, strict=True)) <= 0.02 * sum(one)
+
+
+def test_several_flows_share_the_path_and_each_has_a_part(tmp_path: Path) -> None:
+    flow = {"simulated": {"interval_s": 10, "delayed_acks": False, "sack": True}}
+    campaign = run(
+        tmp_path,
+        "c",
+        parallel=2,
+        congestion_control=["reno", "cubic"],
+        scaling="none",
+        arm="congestion_control",
+        flow=flow,
+        blocks=1,
+    )
+    assert "no defects" in netjoule("check", campaign).stdout
+    for result in documents(campaign, "results.ndjson"):
+        shares = [part["work_per_s"] for part in result["parts"]]
+        # They halve together, over half of a bandwidth-delay product.
+        assert len(shares) == 2
+        assert 8 < sum(shares) < 9.74
+    controls = [row["congestion_control"] for row in table(campaign / "tables" / "energy_summary.csv")]
+    assert controls == ["reno", "cubic"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"transport": ["udp"]}, "factors.transport", "tcp, not udp"),
+        ({"direction": "down"}, "factors.direction", "up, from the client to the server"),
+        ({"payload_bytes": 1461}, "factors.payload_bytes", "of 1460 bytes at most"),
+        ({"offered_rate_mbps": 9}, "factors.offered_rate_mbps", "9 Mb/s are less than the 10 Mb/s"),
+        ({"pacing": "spin"}, "factors.pacing", "no pacer"),
+        ({"congestion_control": "bbr"}, "factors.congestion_control", "no congestion control bbr"),
+        ({"flow": {"clients": 2}}, "flow.clients", "one client"),
+        ({"flow": {"beside": [{"transport": "tcp"}]}}, "flow.beside", "flows of one kind"),
+        (
+            {"flow": {"transport_options": {"tcp": {"zerocopy": True}}}},
+            "flow.transport_options.tcp.zerocopy",
+            "",
+        ),
+        ({"scaling": "practra-20"}, "factors.scaling", "no preset 'practra-20' of scaling"),
+        (
+            {"path": {"rate_mbps": 8}},
+            "factors.scaling",
+            "no path of troubled-marriage-simulated has a router",
+        ),
+    ],
+)
+def test_what_the_program_does_not_have_is_refused(
+    tmp_path: Path, changes: dict[str, Any], field: str, words: str
+) -> None:
+    asked, where = loads.read(workload(tmp_path, **changes)), topology.load(TESTBED)
+    with pytest.raises(UsageError) as caught:
+        check_workload(asked, where)
+        load_of(asked, where).require_fit()
+    assert caught.value.where == f"workload scaling, field {field}"
+    assert words in caught.value.what
+
+
+def row(start_s: float, **changes: Any) -> dict[str, Any]:
+    told = {"kind": "practra", "t_start_s": start_s, "t_end_s": start_s + 10, "mean_rate_mbps": 5.0}
+    more = {"max_rate_mbps": 10.0, "mean_cubic": 0.2, "asleep_share": 0.0, "switches": 4}
+    return told | more | {"flows_arrived_packets": 100, "flows_dropped_packets": 1} | changes
+
+
+def test_measures_of_routers_share_a_step_by_time_and_leave_chance_out() -> None:
+    rows = [
+        row(0),
+        row(10, mean_rate_mbps=10.0, mean_cubic=1.0, switches=0),
+        row(0, kind="varying", switches=99),
+    ]
+    found = routers.measures_of(rows, 5, 20)
+    assert found == {
+        "service_rate_mbps": pytest.approx(25 / 3),
+        "saving_linear_ratio": pytest.approx(1 / 6),
+        "saving_cubic_ratio": pytest.approx(0.8 / 3),
+        "rate_switches": 2,
+        "router_loss_ratio": pytest.approx(0.01),
+    }
+    asleep = routers.measures_of([row(0, kind="sleep", mean_rate_mbps=10.0, asleep_share=0.5)], 0, 10)
+    assert asleep["saving_linear_ratio"] == pytest.approx(0.45)
+    assert routers.measures_of(rows[2:], 0, 10) == {}
