@@ -232,3 +232,17 @@ def test_the_floor_is_the_control_runs_energy_for_the_same_work() -> None:
     refused = told | {"comparable": False, "reason": "floor_core_busy"}
     alone = assess(a_run(WORK, 2.0, control=refused), control)["nodes"][0]["floor"]
     assert (alone["floor_w"], alone["reason"]) == (None, "floor_core_busy")
+
+
+def test_a_simulated_run_without_power_has_its_work_and_no_energy() -> None:
+    source = a_run(Window(2.0, 6.0), 0.0, quantity=20.0)
+    run = source.run | {"radio_source": "simulated"}
+    found = assess(replace(source, run=run, meters=()))
+    [node] = found["nodes"]
+    assert (found["valid"], found["work"]["work_per_s"]) == (True, 5.0)
+    assert (node["node"], node["power_source"], node["ea_reason"]) == (
+        "client",
+        "modelled",
+        "no_power_logged",
+    )
+    assert {node[name] for name in ("p_a_w", "e_d_j", "e_t_j", "energy_per_work_j", "grade")} == {None}

@@ -63,5 +63,11 @@ def test_the_order_of_runs_is_that_of_version_0_1(folder: Path, name: str, seed:
 
 
 def test_every_shipped_workload_is_compared() -> None:
-    since = {"gate", "capacity-alone"}  # version 0.1 did not have them
+    since = {
+        "gate",
+        "capacity-alone",
+        "capacity-both",
+        "capacity-bursts",
+        "capacity-varying",
+    }  # version 0.1 did not have them
     assert set(DIGESTS) | since == {path.stem for path in SHIPPED.glob("*.yaml")}

@@ -67,7 +67,7 @@ def test_a_path_is_a_preset_parameters_or_elements_and_the_testbeds_own_in_what_
         ("path", [{"elements": ["dsl"], "rtt_ms": 3}], "give one or the other"),
         ("path.uplink", ["near"], "fake has no path that is called path.uplink"),
         ("access", ["lte"], "a testbed of kind emulated cannot set access"),
-        ("scaling", [{"kind": "none"}], "no path of fake has a router, an element with scaling"),
+        ("scaling", [{"kind": "none"}], "no path of fake has an element with scaling"),
         ("scaling", ["slow"], "fake has no preset 'slow' of scaling"),
     ],
 )
@@ -88,9 +88,10 @@ def test_a_kind_that_cannot_set_a_factor_names_those_that_can() -> None:
     assert caught.value.next_step == "use one of kind emulated or simulated"
 
 
-def test_scaling_is_of_the_routers_of_every_path_that_has_any() -> None:
+def test_a_factor_of_elements_is_of_all_that_have_its_field_on_every_path() -> None:
     plain, router = {"rate_mbps": 100}, {"rate_mbps": 10, "scaling": {"kind": "none"}}
     fixed = {"kind": "fixed", "rate_mbps": 4}
+    few, many = ({"mean_burst_ms": 1, "cycle_ms": 10, "rate_mbps": rate} for rate in (1, 9))
     document = with_presets().document
     hosts = document["hosts"] | {"origin": {"roles": ["origin"], "test_addresses": {"ipv4": "10.77.0.8"}}}
     where = document | {
@@ -99,7 +100,10 @@ def test_scaling_is_of_the_routers_of_every_path_that_has_any() -> None:
         "link": document["link"] | {"paths": {"server": {"elements": ["plain", "router"]}}},
         "presets": {"scaling": {"slow": fixed}},
     }
+    where["elements"]["busy"] = {"bursts": few}
     scaled = router | {"scaling": fixed}
+    busy = {"path.server": {"elements": ["busy", "router"]}, "bursts": many, "scaling": "slow"}
+    assert asked_paths(where, busy) == {"server": [{"bursts": many}, scaled]}
     assert asked_paths(where, {"scaling": "slow"}) == {"server": [plain, scaled]}
     both = {"path.origin": {"elements": ["router"]}, "scaling": fixed}
     found = asked_paths(where, both)

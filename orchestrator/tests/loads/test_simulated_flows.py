@@ -149,7 +149,7 @@ def test_several_flows_share_the_path_and_each_has_a_part(tmp_path: Path) -> Non
         (
             {"path": {"rate_mbps": 8}},
             "factors.scaling",
-            "no path of troubled-marriage-simulated has a router",
+            "no path of troubled-marriage-simulated has an element with scaling",
         ),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import netjoule_contracts as contracts
 from netjoule.core.errors import UsageError
 from netjoule.design.run_table import require_few_runs
-from netjoule.topology.paths import SCALING, asked_paths, parameters, path_host
+from netjoule.topology.paths import OF_ELEMENTS, asked_paths, parameters, path_host
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload, of_testbed
 
@@ -49,8 +49,8 @@ def _check_of_testbed(workload: Workload, topology: Topology, name: str, values:
         )
     if "names" in entry:
         path_host(topology.document, name, where)
-    if name == SCALING:
-        _require_routers(workload, topology, where)
+    if name in OF_ELEMENTS:
+        _require_elements(workload, topology, name, where)
     if name == workload.arm and not entry.get("while_up", True):
         raise UsageError(
             f"{name} cannot be the arm: a testbed that is up cannot change it between two runs",
@@ -61,8 +61,8 @@ def _check_of_testbed(workload: Workload, topology: Topology, name: str, values:
         parameters(topology.document, name, value, where)
 
 
-def _require_routers(workload: Workload, topology: Topology, where: str) -> None:
-    """Refuse a way of scaling for paths without a router."""
-    paths = {name: values for name, values in workload.factors.items() if name.partition(".")[0] == "path"}
-    for values in product(*paths.values(), workload.factors[SCALING]):
-        asked_paths(topology.document, dict(zip((*paths, SCALING), values, strict=True)), where)
+def _require_elements(workload: Workload, topology: Topology, name: str, where: str) -> None:
+    """Refuse a factor of elements for paths without any that has its field."""
+    paths = {path: values for path, values in workload.factors.items() if path.partition(".")[0] == "path"}
+    for values in product(*paths.values(), workload.factors[name]):
+        asked_paths(topology.document, dict(zip((*paths, name), values, strict=True)), where)

@@ -10,8 +10,8 @@ from netjoule.core.errors import UsageError, did_you_mean
 from netjoule.core.yamlfile import Document
 from netjoule.topology.hosts import wired_hosts
 
-SCALING = "scaling"
-"""The factor that routers of paths have, and the field of an element that makes it one."""
+OF_ELEMENTS = ("scaling", "bursts", "varying")
+"""Factors that take the place of the field of their name, in each element of a path that has it."""
 
 
 def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str = "") -> Mapping[str, Any]:
@@ -85,28 +85,29 @@ def asked_paths(
 
     Args:
         topology: its document.
-        asked: value of each factor; `scaling` is of the routers of all paths.
+        asked: value of each factor; those of `OF_ELEMENTS` are of the elements of all paths.
         where: they stand, for messages.
 
     Raises:
-        UsageError: as `parameters` and `path_host`, and where `scaling` finds no router.
+        UsageError: as `parameters` and `path_host`, and where a factor finds no element that has its field.
     """
-    values = {path_host(topology, name, where): value for name, value in asked.items() if name != SCALING}
-    if SCALING not in asked:
-        return {host: path_elements(topology, host, value) for host, value in values.items()}
-    scaling = parameters(topology, SCALING, asked[SCALING], where)
-    found, routers = {}, 0
+    values = {
+        path_host(topology, name, where): value for name, value in asked.items() if name not in OF_ELEMENTS
+    }
+    fields = {name: parameters(topology, name, asked[name], where) for name in OF_ELEMENTS if name in asked}
+    found, missing = {}, set(fields)
     for host in wired_hosts(topology["hosts"]):
         elements = path_elements(topology, host, values.get(host))
-        scales = [SCALING in element for element in elements]
-        if host in values or any(scales):
-            routers += sum(scales)
-            found[host] = [one | {SCALING: scaling} if SCALING in one else one for one in elements]
-    if not routers:
+        there = fields.keys() & {name for element in elements for name in element}
+        if host in values or there:
+            missing -= there
+            found[host] = [one | {name: fields[name] for name in fields.keys() & one} for one in elements]
+    if missing:
+        name = min(missing)
         raise UsageError(
-            f"no path of {topology['name']} has a router, an element with scaling",
+            f"no path of {topology['name']} has an element with {name}",
             where=where,
-            next_step="ask for a path that has one, or leave scaling out",
+            next_step=f"ask for a path that has one, or leave {name} out",
         )
     return found
 
@@ -120,8 +121,8 @@ def in_force(
     """
     found: dict[str, Any] = {}
     for factor in asked:
-        if factor == SCALING:
-            found[factor] = {"elements": [one for each in told.values() for one in each if SCALING in one]}
+        if factor in OF_ELEMENTS:
+            found[factor] = {"elements": [one for each in told.values() for one in each if factor in one]}
         else:
             found[factor] = {"elements": list(told[path_host(topology, factor)])}
     return found
