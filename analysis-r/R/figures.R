@@ -17,7 +17,8 @@
 campaign_figures <- function(campaign, tables) {
   ids <- setdiff(campaign$meters$meter_id, outside_meters(campaign, headline(tables)))
   own <- of_load(campaign, "figures", listed_figures)(campaign, tables, ids)
-  all <- c(own, unlist(lapply(ids, function(id) time_figures(campaign, tables, id)), recursive = FALSE))
+  beside <- of_load(campaign, "figures_beside", function(campaign, tables) list())(campaign, tables)
+  all <- c(own, beside, unlist(lapply(ids, function(id) time_figures(campaign, tables, id)), recursive = FALSE))
   all <- all[!vapply(all, function(one) is.null(one$plot), NA)]
   # Those of the measurement itself last.
   all[order(is_diagnostic(figure_ids(all)))]

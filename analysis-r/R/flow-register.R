@@ -21,6 +21,7 @@ register_load("flow",
     rows[, wake_ups_differ := fifelse(is.na(floor_reason), differ, NA)]
   },
   source_words = function(campaign) c(option_words(campaign), congestion_words(campaign), flow_words(campaign)),
+  figures_beside = function(campaign, tables) router_figures(campaign, tables),
   tables_beside = function(campaign) list(router_energy = router_energy(campaign)),
   rare_tables = c("router_energy", "pacer_verdict", "flows", "flow_shares", "fairness", "table_iv", "side_by_side"),
   of_arm = list(transport = list(

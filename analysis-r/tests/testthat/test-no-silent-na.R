@@ -314,6 +314,27 @@ allowed$arm_contrasts <- c(
   for_columns(c("margin_percent", "p_equivalence", "p_equivalence_holm"), never),
   for_columns(c("difference_p_a_w", "difference_p_a_ci95_low", "difference_p_a_ci95_high"), by_ratio)
 )
+allowed$measure_contrasts <- c(
+  for_columns(c("difference_ci95_low", "difference_ci95_high"), lone),
+  for_columns("difference_percent", function(rows) rows$reference_mean == 0),
+  for_columns(c("difference_percent_ci95_low", "difference_percent_ci95_high"), function(rows) {
+    lone(rows) | rows$reference_mean == 0
+  })
+)
+of_reference <- function(rows) is.na(rows$reference)
+allowed$router_energy <- c(
+  for_columns(
+    c("power_difference_percent", "energy_difference_percent"), of_reference
+  ),
+  for_columns(c(
+    "saving_ratio_ci95_low", "saving_ratio_ci95_high", "energy_per_mbit_of_p_max_ci95_low",
+    "energy_per_mbit_of_p_max_ci95_high"
+  ), one_block),
+  for_columns(c(
+    "power_difference_percent_ci95_low", "power_difference_percent_ci95_high", "energy_difference_percent_ci95_low",
+    "energy_difference_percent_ci95_high"
+  ), function(rows) of_reference(rows) | one_block(rows))
+)
 
 silent <- function(rows, table) {
   for (column in names(rows)[vapply(rows, is.numeric, NA)]) {
@@ -344,13 +365,14 @@ for (name in names(campaigns)) {
 
 test_that("every table of the contract has rules, but those of raw data", {
   contracted <- sub(".table.json", "", list.files(file.path(contracts_dir(), "tables")), fixed = TRUE)
-  raw <- c("clocks", "events", "intervals", "intervals_1", "meters", "plan", "plan_1", "power", "radio", "status")
+  raw <- c("clocks", "events", "intervals", "intervals_1", "meters", "plan", "plan_1", "power", "radio", "routers")
+  raw <- c(raw, "status")
   expect_identical(setdiff(contracted, c(raw, names(allowed))), character())
 })
 
 test_that("nor are those of a load without files of its own", {
   tables <- campaign_tables(read_campaign(done_campaign("command", "build", c(slow = 2, fast = 1))))
-  for (table in c("energy_summary", "energy_runs", "arm_contrasts")) {
+  for (table in c("energy_summary", "energy_runs", "arm_contrasts", "measure_contrasts")) {
     expect_null(silent(tables[[table]], table), label = table)
   }
 })

@@ -82,3 +82,18 @@ test_that("without routers that scale there is no table of them, and without pow
   expect_true(is_unpowered(campaign))
   expect_null(arm_contrasts(campaign))
 })
+
+test_that("a figure has four panels and a line for each path, for each combination of the other factors", {
+  campaign <- scaled_campaign(told)
+  campaign$results[, router_loss_ratio := 0.001]
+  campaign$meters[, `:=`(device_form = NA_character_, quantity = "active_power", update_interval_s = NA_real_)]
+  tables <- list(
+    router_energy = router_energy(campaign), measure_contrasts = measure_contrasts(campaign),
+    energy_summary = energy_summary(campaign)
+  )
+  points <- router_points(campaign, tables)
+  expect_identical(nrow(points), 2L * 4L)
+  expect_identical(levels(points$line), c("near", "far"))
+  expect_equal(points[panel == router_panels[["t_a_mbps"]] & line == "far", value], mean(-80 / (8 + 0.1 * 1:3)))
+  expect_identical(router_figures(replace(campaign, "arm", "path"), tables), list())
+})

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from contextlib import AsyncExitStack
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from netjoule.store.session import Session
 from netjoule.testbeds.base import all_or_none
 from netjoule.testbeds.emulated.config import check_control, clients, link_config, meter_config, wired
 from netjoule.testbeds.emulated.testbed import EmulatedTestbed, open_emulated
-from netjoule.topology.paths import path_elements
+from netjoule.topology.paths import asked_paths
 from netjoule.topology.topology import Topology
 from netjoule.topology.topology import load as load_topology
 from netjoule.workload.load import Place
@@ -57,10 +58,12 @@ def test_the_link_takes_every_path_of_the_routers_that_scale(tmp_path: Path) -> 
     where = load_topology(programs.shipped("testbed") / "topologies/troubled-marriage.yaml")
     document = link_config(where, tmp_path / "link.sock")
     link = programs.find("netjoule-link")
-    for preset in where.document["presets"]["path"]:
-        document["wired"][0]["elements"] = path_elements(where.document, "server", preset)
+    presets = where.document["presets"]
+    for path, scaling in product(presets["path"], presets["scaling"]):
+        asked = asked_paths(where.document, {"path": path, "scaling": scaling})
+        document["wired"][0]["elements"] = asked["server"]
         contracts.validate("link_config", document)
-        config = tmp_path / f"{preset}.json"
+        config = tmp_path / f"{path}-{scaling}.json"
         config.write_text(json.dumps(document))
         subprocess.run([link, "check", "--config", config], check=True, capture_output=True)
 

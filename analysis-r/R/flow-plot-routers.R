@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# What routers that scale their rate do to flows: service rate, goodput, changes and loss over the ways of scaling.
+
+router_panels <- c(
+  service_rate_mbps = "Mean service rate (Mb/s)", t_a_mbps = "Goodput, more than without (%)",
+  rate_switches = "Changes of the rate", router_loss_ratio = "Share of packets lost at the routers"
+)
+
+#' A figure of four panels for each combination of the factors but the path, a line for each path
+#'
+#' @return list of figures; empty where another factor is compared, or nothing scales.
+#' @noRd
+router_figures <- function(campaign, tables) {
+  if (campaign$arm != "scaling" || is.null(tables$router_energy) || is.null(tables$measure_contrasts)) {
+    return(list())
+  }
+  points <- router_points(campaign, tables)
+  inner <- replace(campaign, "factors", list(setdiff(campaign$factors, "path")))
+  points[, place := cell_name(inner, points)]
+  places <- unique(points$place)
+  lapply(seq_along(places), function(i) {
+    title <- paste(c("Routers that scale their rate", if (nzchar(places[i])) places[i]), collapse = ": ")
+    name <- if (length(places) == 1L) "routers" else sprintf("routers-%02d", i)
+    figure(
+      name, plain_text(title, 100L), router_plot(campaign, points[place == places[i]], title), 7.2,
+      tables = c("energy_summary", "measure_contrasts")
+    )
+  })
+}
+
+# One row per way of scaling, cell and panel.
+router_points <- function(campaign, tables) {
+  keys <- c("arm", campaign$factors)
+  summary <- copy(tables$energy_summary)[meter_id == meter_id[1]][, arm := as.character(get(campaign$arm))]
+  of_summary <- lapply(setdiff(names(router_panels), "t_a_mbps"), function(name) {
+    rows <- summary[, c(keys, name, paste0(name, c("_ci95_low", "_ci95_high"))), with = FALSE]
+    setnames(rows, c(keys, "value", "low", "high"))[, panel := name][]
+  })
+  goodput <- tables$measure_contrasts[measure == "t_a_mbps"]
+  columns <- paste0("difference_percent", c("", "_ci95_low", "_ci95_high"))
+  goodput <- setnames(goodput[, c(keys, columns), with = FALSE], c(keys, "value", "low", "high"))
+  points <- rbindlist(c(of_summary, list(goodput[, panel := "t_a_mbps"])))[arm != reference_arm(campaign)]
+  ways <- setdiff(planned_arms(campaign), reference_arm(campaign))
+  points[, `:=`(
+    x = match(arm, ways), panel = factor(router_panels[panel], router_panels),
+    line = factor(path, unique(as.character(in_path_order(campaign, path))))
+  )]
+  points[!is.na(value)]
+}
+
+in_path_order <- function(campaign, path) sort(in_named_order(campaign, "path", path))
+
+router_plot <- function(campaign, points, title) {
+  ways <- setdiff(planned_arms(campaign), reference_arm(campaign))
+  aside <- position_dodge(width = 0.3)
+  plot <- ggplot(points, aes(x, value, ymin = low, ymax = high, colour = line, shape = line, group = line)) +
+    geom_line(position = aside, linewidth = 0.5) +
+    geom_linerange(data = points[!is.na(low)], position = aside, linewidth = 0.5, show.legend = FALSE) +
+    geom_point(position = aside, size = 1.8) +
+    facet_wrap(ggplot2::vars(panel), ncol = 2L, scales = "free_y") +
+    scale_x_continuous(
+      name = factor_label(campaign, campaign$arm), breaks = seq_along(ways), labels = plain_text(ways, 20L),
+      guide = guide_axis(n.dodge = 2L)
+    ) +
+    scale_y_continuous(name = NULL, labels = number_text) +
+    ggplot2::scale_colour_manual(name = NULL, values = rep_len(arm_colours, nlevels(points$line))) +
+    scale_shape_manual(name = NULL, values = rep_len(c(16, 15, 17, 18, 1, 0, 2), nlevels(points$line))) +
+    netjoule_theme() +
+    labs(
+      title = plain_text(title, 100L), caption = source_line(campaign, NULL),
+      subtitle = subtitle_words(campaign, NULL, "Mean and 95 % t interval over blocks. A line for each path.")
+    )
+  with_alt(plot, paste0(
+    plain_text(title, 100L), ": service rate, goodput against ", reference_arm(campaign), ", changes of the rate and ",
+    "loss by ", toString(ways), ", for ", toString(levels(points$line)), ". Goodput: ",
+    span_words(points[panel == router_panels[["t_a_mbps"]], value]), " %. ", alt_end(campaign)
+  ))
+}
