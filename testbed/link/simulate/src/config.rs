@@ -33,8 +33,8 @@ pub struct Asked {
 pub struct FlowConfig {
     /// What makes its window grow.
     pub congestion_control: ControlName,
-    /// Selective acknowledgements.
-    pub sack: bool,
+    /// Selective acknowledgements; with CUBIC unless told, as without them a loss of many segments takes it a timeout.
+    pub sack: Option<bool>,
     /// When it begins, s.
     pub start_s: f64,
     /// True: every second segment is acknowledged.
@@ -53,7 +53,7 @@ impl Default for FlowConfig {
     fn default() -> Self {
         Self {
             congestion_control: ControlName::default(),
-            sack: false,
+            sack: None,
             start_s: 0.0,
             delayed_acks: true,
             initial_window: 2.0,
@@ -77,7 +77,7 @@ impl FlowConfig {
             initial_window: within("initial_window", self.initial_window, 1.0..=1_000.0)?,
             min_rto_ns: ns(within("min_rto_s", self.min_rto_s, 0.001..=60.0)?),
             control: self.congestion_control,
-            sack: self.sack,
+            sack: self.sack.unwrap_or(self.congestion_control == ControlName::Cubic),
         })
     }
 }

@@ -228,9 +228,15 @@ impl Sender {
         };
         if self.recovering_to.is_some() {
             self.window += if self.board.is_some() { 0.0 } else { 1.0 };
-        } else if is_told && self.known_to.is_none_or(|to| self.unacked > to) {
+        } else if is_told && self.known_to.is_none_or(|to| self.is_beyond(to)) {
             self.recover();
         }
+    }
+
+    /// True when a loss of the first segment that was not acknowledged is a new one: a segment more has to be acknowledged where
+    /// nothing but duplicates tell of it (RFC 6582, section 3.2; RFC 6675, section 5.1).
+    fn is_beyond(&self, known_to: u64) -> bool {
+        self.unacked + u64::from(self.board.is_some()) > known_to
     }
 
     fn recover(&mut self) {
@@ -238,12 +244,14 @@ impl Sender {
         self.recovering_to = Some(self.highest);
         self.counts.recoveries += 1;
         self.window = self.threshold;
+        // At once, whatever the window has room for (RFC 6675, section 5, step 4.3).
+        self.resend = true;
         if let Some(board) = &mut self.board {
             board.forget_resent();
+            board.resend(self.unacked);
         } else {
             self.window += f64::from(DUPLICATES);
             self.is_partial = false;
-            self.resend = true;
         }
     }
 
@@ -396,5 +404,45 @@ mod tests {
         assert_eq!((sender.threshold, sender.window), (4.0, 14.0));
         sender.expire(sender.next_ns().unwrap());
         assert_eq!(sender.threshold, 2.0);
+    }
+
+    /// Selective acknowledgements: window 16, 1 to 14 acknowledged, 15 lost, a burst on its way behind it.
+    fn selective() -> Sender {
+        let mut sender = Sender::new(SenderParams { sack: true, ..PARAMS });
+        let mut now_ms = 0;
+        let mut acked = 0;
+        while sender.acked() < 14 {
+            let sent = burst(&mut sender, now_ms * MS);
+            now_ms += 100;
+            for number in sent {
+                acked = (number + 1).min(15);
+                sender.take(now_ms * MS, acked);
+            }
+        }
+        assert_eq!((acked, sender.unacked), (15, 15));
+        burst(&mut sender, now_ms * MS);
+        sender
+    }
+
+    fn beyond(next: u64, block: (u32, u32)) -> Ack {
+        Ack { next, block }
+    }
+
+    #[test]
+    fn what_is_lost_is_sent_again_at_once_and_a_loss_at_the_point_of_recovery_is_a_new_one() {
+        let mut sender = selective();
+        let known_to = sender.highest;
+        for behind in 1..=3 {
+            sender.take(500 * MS, beyond(15, (1, behind)));
+        }
+        assert_eq!((sender.poll(500 * MS), sender.counts().recoveries), (Some(15), 1));
+        // All has come by then, and the first segment behind it is lost.
+        burst(&mut sender, 500 * MS);
+        sender.take(600 * MS, known_to);
+        burst(&mut sender, 600 * MS);
+        for behind in 1..=3 {
+            sender.take(700 * MS, beyond(known_to, (1, behind)));
+        }
+        assert_eq!((sender.poll(700 * MS), sender.counts().recoveries), (Some(known_to), 2));
     }
 }
