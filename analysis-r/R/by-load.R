@@ -17,7 +17,8 @@ register_load <- function(name, ...) assign(name, list(...), envir = load_parts)
 #' @noRd
 of_load <- function(campaign, part, default = NULL) {
   parts <- load_parts[[campaign$load]]
-  own <- c(parts, parts$of_arm[[campaign$arm]])[[part]]
+  # What compares by E_A has nothing to say of a campaign without power.
+  own <- c(parts, if (!is_simulated(campaign)) parts$of_arm[[campaign$arm]])[[part]]
   if (is.null(own)) default else own
 }
 

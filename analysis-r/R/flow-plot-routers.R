@@ -3,7 +3,7 @@
 # What routers that scale their rate do to flows: service rate, goodput, changes and loss over the ways of scaling.
 
 router_panels <- c(
-  service_rate_mbps = "Mean service rate (Mb/s)", t_a_mbps = "Goodput, more than without (%)",
+  service_rate_mbps = "Mean service rate (Mb/s)", t_a_mbps = "Goodput, difference from the first (%)",
   rate_switches = "Changes of the rate", router_loss_ratio = "Share of packets lost at the routers"
 )
 

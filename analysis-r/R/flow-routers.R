@@ -45,3 +45,24 @@ router_case <- function(campaign, rows, form, static_ratio) {
     form = form, static_ratio = static_ratio, reference = fifelse(arm == reference, NA_character_, reference)
   )][]
 }
+
+#' What each way of scaling saved and took, from the least to the greatest of cells
+#' @noRd
+router_sentences <- function(campaign, tables) {
+  if (is.null(tables$router_energy) || is.null(tables$measure_contrasts)) {
+    return(NULL)
+  }
+  saved <- tables$router_energy[form == "linear" & static_ratio == 0 & !is.na(reference)]
+  goodput <- tables$measure_contrasts[measure == "t_a_mbps"]
+  vapply(intersect(unique(saved$arm), goodput$arm), function(way) {
+    sprintf(
+      "In this model, the service rate with %s differs from that with %s by %s, and goodput by %s, from cell to cell.",
+      plain_text(way, 40L), plain_text(reference_arm(campaign), 40L),
+      percent_span(saved[arm == way, power_difference_percent]),
+      percent_span(goodput[arm == way, difference_percent])
+    )
+  }, "", USE.NAMES = FALSE)
+}
+
+# "-17 to -4 %".
+percent_span <- function(values) paste(paste(sprintf("%.1f", round(range(values), 1) + 0), collapse = " to "), "%")

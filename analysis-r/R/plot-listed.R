@@ -12,6 +12,8 @@ listed_figures <- function(campaign, tables, ids) {
   # E_A is energy per work, where that is in Mb.
   listed <- lapply(listed, function(one) replace(one, "y", sub("^ea_j_per_mbit$", "energy_per_work_j", one$y)))
   listed <- c(listed, figures_of_all(campaign, cells))
+  # One place is no sweep; where there is power such a figure shows it.
+  listed <- Filter(function(one) !is_unpowered(campaign) || one$kind != "sweep" || uniqueN(cells[[one$x]]) > 1L, listed)
   known <- vapply(listed, function(one) paste(one$kind, one$x, one$y), "")
   listed <- listed[!duplicated(known)]
   figures <- lapply(ids, function(id) {

@@ -34,10 +34,11 @@ energy_sections <- function(campaign, tables, figures, drawn, first) {
 energy_sentences <- function(campaign, tables) {
   cells <- without_control(tables$energy_summary, campaign)
   unit <- sub("^Energy per ", "", per_work_words(campaign))
-  vapply(campaign$meters$meter_id, function(id) {
+  unlist(lapply(campaign$meters$meter_id, function(id) {
     rows <- cells[meter_id == id & !is.na(energy_per_work_j)]
     if (nrow(rows) == 0L && is_unpowered(campaign)) {
-      return("Nothing tells the power of a host, so this is about work, measures and routers alone.")
+      unpowered <- "Nothing tells the power of a host, so there is no energy per work."
+      return(c(router_sentences(campaign, tables), unpowered))
     }
     if (nrow(rows) == 0L) {
       return(paste0("At meter ", plain_text(id, 40L), " no energy per ", unit, " could be computed."))
@@ -50,7 +51,7 @@ energy_sentences <- function(campaign, tables) {
       paste0(amounts, " (", arm_and_cell(campaign, ends), ")", collapse = " to "), " above idle, at meter ",
       plain_text(id, 40L), "."
     )
-  }, "", USE.NAMES = FALSE)
+  }))
 }
 
 arms_sentence <- function(campaign) {

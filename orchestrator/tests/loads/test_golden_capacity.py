@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The study of routers that scale: its tables are kept in results/golden/capacity.tar.xz, and it gives them again."""
+"""The study of routers that scale gives the tables again that results/golden/capacity.tar.xz keeps."""
 
 from __future__ import annotations
 

@@ -68,6 +68,7 @@ def test_a_campaign_tells_what_a_router_saves_and_takes(tmp_path: Path) -> None:
         assert (len(own), {row["kind"] for row in own}) == (40, {one["arm"].partition("-")[0]})
         assert kept["service_rate_mbps"] == pytest.approx(sum(rates) / 40)
         assert kept["saving_linear_ratio"] == pytest.approx(1 - sum(rates) / 400)
+        assert (kept["loss_ratio"], kept["achieved_ratio"], one["reasons"]) == (None, None, [])
         assert kept["rate_switches"] == sum(int(row["switches"]) for row in own)
         assert one["in_force"]["scaling"]["elements"][0]["scaling"]["kind"] == own[0]["kind"]
     [none, practra] = table(campaign / "tables" / "energy_summary.csv")
@@ -138,6 +139,11 @@ def test_several_flows_share_the_path_and_each_has_a_part(tmp_path: Path) -> Non
         ({"offered_rate_mbps": 9}, "factors.offered_rate_mbps", "9 Mb/s are less than the 10 Mb/s"),
         ({"pacing": "spin"}, "factors.pacing", "no pacer"),
         ({"congestion_control": "bbr"}, "factors.congestion_control", "no congestion control bbr"),
+        (
+            {"flow": {"simulated": {"interval_s": 60}}},
+            "flow.simulated.interval_s",
+            "whole number of steps",
+        ),
         ({"flow": {"clients": 2}}, "flow.clients", "one client"),
         ({"flow": {"beside": [{"transport": "tcp"}]}}, "flow.beside", "flows of one kind"),
         (
