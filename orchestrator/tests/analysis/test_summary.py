@@ -275,10 +275,32 @@ def test_a_campaign_without_results_has_no_grades(tmp_path: Path) -> None:
     assert grade_lines(tmp_path) == []
 
 
+def test_without_any_power_there_are_measures_alone() -> None:
+    row = {"node": "client", "meter_id": "client", "device_model": "", "power_source": "modelled"}
+    row |= {
+        "radio_source": "simulated",
+        "scaling": "none",
+        "kind": "work",
+        "p_a_w": "",
+        "energy_per_work_j": "",
+    }
+    measures = {"t_a_mbps": "9.5", "t_a_mbps_ci95_low": "9.4", "jitter_ms": "", "jitter_ms_ci95_low": ""}
+    (table,) = energy_tables([row | measures | {"n": "3", "work_unit": "Mb"}])
+    assert [column.name for column in table.columns] == ["scaling", "t_a_mbps", "n"]
+    assert cells_of(table, "t_a_mbps") == ["9.5"]
+
+
 def test_a_control_row_has_its_kind_and_an_empty_cell_where_others_have_a_measure() -> None:
     ends = {"energy_per_work_j_ci95_high": "", "late_ms_ci95_low": "", "tail_energy_j": ""}
     row = dict.fromkeys(("upper_limit_energy_per_work_j", "u95_energy_per_work_j", "e_d_j", "e_t_j"), "")
-    row |= ends | {"below_resolution_n": "0", "runs_n": "2", "hollow": "false", "n": "2", "work_unit": "Mb"}
+    row |= ends | {
+        "p_a_w": "5",
+        "below_resolution_n": "0",
+        "runs_n": "2",
+        "hollow": "false",
+        "n": "2",
+        "work_unit": "Mb",
+    }
     head = {"node": "client", "meter_id": "m", "device_model": "", "power_source": "measured"}
     head |= {"radio_source": "wired"}
     rows = [

@@ -255,14 +255,14 @@ def test_a_shipped_device_model_keeps_its_name():
 
 # Texts that people, programs and instruments write: masked as running text.
 _RUNNING = (
-    "access adapter addresses anchor arm base bssid buffers build calibration campaign code "
+    "access adapter addresses anchor arm base bssid buffers bursts build calibration campaign code "
     "cpu_model csv cycles_reason description detail device device_model direction directory "
     "distribution document elements emulation environment factors failed failure file filter "
     "firmware flag generator_version generator_versions governor head identification identity_file "
     "interface ipv4 ipv6 json kernel known_hosts load machine make mapping_source message meter_id "
     "model name offloads pacing part path power_cycle profile programs provisional reason reference regex "
     "resource room run scaling server_ready settings source state station status sysctls system text to "
-    "transport_options transport_stats unit version versions via work_unit"
+    "transport_options transport_stats unit varying version versions via work_unit"
 )
 RUNNING = {"", *_RUNNING.split()}
 
@@ -280,7 +280,7 @@ def test_every_field_of_a_campaign_that_may_hold_any_text_is_decided_upon():
         "result",
     ):
         free |= set(_free_texts(contracts.schema(name), ""))
-    for name in ("plan", "status", "clocks", "meters", "radio", "intervals", "events"):
+    for name in ("plan", "status", "clocks", "meters", "radio", "intervals", "events", "routers"):
         fields = contracts.table(name)["fields"]
         free |= {
             f["name"] for f in fields if f["type"] == "string" and "enum" not in f.get("constraints", {})

@@ -6,7 +6,7 @@ use netjoule_link_model::path::{ElementParams, Service};
 use netjoule_link_model::range::{within, ParameterError};
 use serde::Deserialize;
 
-use crate::tcp::control::ControlName;
+use crate::tcp::choice::ControlName;
 use crate::tcp::sender::SenderParams;
 
 /// A document that asks for a simulation.

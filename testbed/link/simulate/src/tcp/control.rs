@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How does the window grow outside slow start, and what is left of it after a loss? NewReno, or CUBIC ([`super::cubic`]).
-
-use serde::Deserialize;
-
-use super::cubic::Cubic;
+//! How does the window grow outside slow start, and what is left of it after a loss? NewReno's answer; CUBIC's is
+//! [`super::cubic`].
 
 /// Growth in congestion avoidance, and reduction; windows are in segments.
 pub trait CongestionControl: std::fmt::Debug {
@@ -17,30 +14,9 @@ pub trait CongestionControl: std::fmt::Debug {
     fn timed_out(&mut self) {}
 }
 
-/// Which congestion control a flow has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ControlName {
-    /// RFC 5681 and RFC 6582.
-    #[default]
-    Newreno,
-    /// RFC 9438.
-    Cubic,
-}
-
-impl ControlName {
-    /// It, before its first loss.
-    pub fn control(self) -> Box<dyn CongestionControl> {
-        match self {
-            Self::Newreno => Box::new(NewReno),
-            Self::Cubic => Box::new(Cubic::default()),
-        }
-    }
-}
-
 /// A segment more for a window of acknowledgements, half of it after a loss.
 #[derive(Debug)]
-struct NewReno;
+pub struct NewReno;
 
 impl CongestionControl for NewReno {
     fn grown(&mut self, _now_ns: u64, _rtt_ns: f64, window: f64, _acked: u64) -> f64 {

@@ -6,7 +6,8 @@
 //! equations 2 and 3), as in ns-2; Linux counts segments, which is the same without delayed acknowledgements and losses. A segment
 //! whose timer ends twice halves the threshold twice, as in ns-2; RFC 5681 keeps it.
 
-use super::control::{CongestionControl, ControlName};
+use super::choice::ControlName;
+use super::control::CongestionControl;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
 use super::{Ack, SYN};
