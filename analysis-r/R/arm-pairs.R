@@ -92,6 +92,9 @@ complete_grid <- function(grid) {
   if (ncol(grid) == 0L) grid[integer(), , drop = FALSE] else grid
 }
 
+# The arm that the others are compared with.
+first_arm <- function(arms, reference) if (reference %in% arms) reference else arms[1]
+
 #' The pairs of a workload's arms, those with the reference first
 #'
 #' In every pair the arm that the workload names later is compared with the one that it names earlier, the reference
@@ -105,7 +108,7 @@ pairs_of_arms <- function(arms, reference) {
   if (length(arms) < 2L) {
     return(data.table(reference = character(), arm = character()))
   }
-  first <- if (reference %in% arms) reference else arms[1]
+  first <- first_arm(arms, reference)
   places <- utils::combn(length(arms), 2L)
   ordered <- c(first, setdiff(arms, first))
   data.table(reference = ordered[places[1, ]], arm = ordered[places[2, ]])

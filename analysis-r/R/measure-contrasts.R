@@ -8,13 +8,7 @@ told_measures <- function(campaign, rows) {
   Filter(function(name) !all(is.na(rows[[name]])), intersect(measure_names(campaign), names(rows)))
 }
 
-#' The arm that the others are compared with
-#' @noRd
-reference_arm <- function(campaign) {
-  arms <- planned_arms(campaign)
-  reference <- pick_text(campaign$entry, "reference")
-  if (reference %in% arms) reference else arms[1]
-}
+reference_arm <- function(campaign) first_arm(planned_arms(campaign), pick_text(campaign$entry, "reference"))
 
 #' Runs of the other arms, each beside the reference's of its mini-block
 #'

@@ -14,6 +14,19 @@ from netjoule_energy.power.windows import EDGE_TOLERANCE_S, FloatArray, Window
 from netjoule_energy.run.result import empty_floor
 from netjoule_energy.uncertainty.budget import Throughput
 
+_WITHOUT_METER: dict[str, Any] = {
+    "power_source": "modelled",
+    **dict.fromkeys(("p_i_before_w", "p_i_after_w", "u_delta_p_w", "u95_components", "grade")),
+    **dict.fromkeys(("u95_energy_per_work_j", "upper_limit_energy_per_work_j")),
+    "below_resolution": False,
+    "extrapolated_ratio": 0.0,
+    "hollow": False,
+    "readings": 0,
+    "effective_readings": 0.0,
+    "floor": empty_floor(None, "no_null_run"),
+}
+"""What every node of a simulated run has: nothing was read, and no idle window was there."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelTerms:
@@ -69,57 +82,35 @@ def modelled_node(
     return Node(
         meter_id=terms.node,
         node=terms.node,
-        power_source="modelled",
         radio_source=radio_source,
         device_model=terms.model,
         device_form=terms.form,
         p_a_w=p_a_w,
         p_i_w=terms.p_i_w,
-        p_i_before_w=None,
-        p_i_after_w=None,
         delta_p_w=delta_w,
-        u_delta_p_w=None,
         e_d_j=delta_w * window.length_s,
         e_t_j=p_a_w * window.length_s,
         energy_per_work_j=None if reason is not None or rate is None else delta_w / rate.work_per_s,
         ea_reason=reason,
-        u95_energy_per_work_j=None,
-        upper_limit_energy_per_work_j=None,
-        u95_components=None,
-        below_resolution=False,
-        extrapolated_ratio=0.0,
-        hollow=False,
         coverage=1.0,
-        readings=0,
-        effective_readings=0.0,
         tail_energy_j=tail_j,
         tail_s=UNSET if tail is None or tail_j is None else tail.length_s,
-        grade=None,
-        floor=empty_floor(None, "no_null_run"),
+        **_WITHOUT_METER,
     )
 
 
 def unpowered_node(node: str, radio_source: Any) -> Node:
     """Return a node of a simulated run whose power no model tells: its work and its measures hold."""
-    powers = ("p_a_w", "p_i_w", "p_i_before_w", "p_i_after_w", "delta_p_w", "u_delta_p_w")
-    energies = ("e_d_j", "e_t_j", "energy_per_work_j", "u95_energy_per_work_j", "tail_energy_j")
-    unknown = (*powers, *energies, "upper_limit_energy_per_work_j")
+    figures = ("p_a_w", "p_i_w", "delta_p_w", "e_d_j", "e_t_j", "energy_per_work_j", "tail_energy_j")
+    unknown: dict[str, Any] = dict.fromkeys(figures)
     return Node(
         meter_id=node,
         node=node,
-        power_source="modelled",
         radio_source=radio_source,
         device_model=None,
         device_form=None,
-        **dict.fromkeys(unknown),
+        **unknown,
         ea_reason="no_power_logged",
-        u95_components=None,
-        below_resolution=False,
-        extrapolated_ratio=0.0,
-        hollow=False,
         coverage=0.0,
-        readings=0,
-        effective_readings=0.0,
-        grade=None,
-        floor=empty_floor(None, "no_null_run"),
+        **_WITHOUT_METER,
     )

@@ -46,7 +46,6 @@ class SimulatedFlowLoad(FlowLoad):
         where = f"workload {settings.name}, field "
         for field, what, step in (*_unfit(settings, self._workload), *self._uneven(), *self._slow()):
             raise UsageError(what, where=where + field, next_step=step)
-        self._topology.first_hosts(self.hosts)
 
     def _uneven(self) -> Iterator[tuple[str, str, str]]:
         """Windows that begin or end inside a step: field, what, next step."""
@@ -133,11 +132,10 @@ class SimulatedFlows(FlowSession):
 
     async def _reports(self) -> list[tuple[FlowSpec, dict[str, Any]]]:
         assert self._place.simulate is not None
-        steps = math.ceil(round(self._specs[0].duration_s / self._interval_s, 9))
         told = await self._place.simulate(
             {
                 "seed": self._seed,
-                "duration_s": round(steps * self._interval_s, 9),
+                "duration_s": self._specs[0].duration_s,
                 "interval_s": self._interval_s,
                 "flows": [self._asked(flow) for flow in self._specs],
             }
