@@ -4,7 +4,8 @@
 
 # Measures of the routers on a path that scale their rate.
 router_measures <- c(
-  "service_rate_mbps", "saving_linear_ratio", "saving_cubic_ratio", "rate_switches", "router_loss_ratio"
+  "service_rate_mbps", "saving_linear_ratio", "saving_cubic_ratio", "rate_switches", "router_loss_ratio",
+  "tick_late_mean_us", "tick_late_max_us"
 )
 
 #' What is read of a run of flows: flow.json, the reports of further flows, intervals.csv

@@ -99,6 +99,8 @@ class Measurement:
         for document in outcome.documents:
             self._campaign.write_document(run.row.run_id, self._load.name, document)
         self._campaign.write_intervals(run.row.run_id, outcome.intervals)
+        if outcome.routers:
+            self._campaign.write_routers(run.row.run_id, outcome.routers)
         for event in outcome.events:
             self._event(run.row, event)
 

@@ -385,6 +385,10 @@ class Campaign(AbstractContextManager["Campaign"]):
         """Write runs/<run_id>/intervals.csv whole (columns of Table Schema ``intervals``)."""
         files.write_atomic(self.run_dir(run_id) / "intervals.csv", files.table_text("intervals", rows))
 
+    def write_routers(self, run_id: str, rows: Iterable[Mapping[str, object]]) -> None:
+        """Write runs/<run_id>/routers.csv whole (columns of Table Schema ``routers``)."""
+        files.write_atomic(self.run_dir(run_id) / "routers.csv", files.table_text("routers", rows))
+
     def append_events(self, run_id: str, rows: Iterable[Mapping[str, object]]) -> None:
         """Append to runs/<run_id>/events.csv (t_s, source, event, code, detail)."""
         files.append_table(self.run_dir(run_id) / "events.csv", "events", rows)

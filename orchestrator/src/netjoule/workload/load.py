@@ -59,6 +59,7 @@ class Place:
         test_addresses: by host, on that network.
         interfaces: by host, to that network.
         simulate: of a simulated testbed, which has no hosts: what came of a document, in its own time.
+        routers: rows of routers.csv of a time of the campaign, from and to seconds; None where nobody knows.
     """
 
     roles: Mapping[str, Sequence[Host]]
@@ -66,6 +67,7 @@ class Place:
     test_addresses: Mapping[str, str] = field(default_factory=dict)
     interfaces: Mapping[str, str] = field(default_factory=dict)
     simulate: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None = None
+    routers: Callable[[float, float], Sequence[Mapping[str, Any]]] | None = None
 
     def hosts(self, role: str, most: int | None = None) -> Sequence[Host]:
         """Hosts with a role, at most so many of them; none when no host has it."""

@@ -217,7 +217,14 @@ impl<P: 'static> Model<P> {
     /// What the routers on the path of a host did since this was asked last: each one's record until `now_ns`, by direction
     /// (`up` first) and by its place among the routers of it.
     pub fn routers(&mut self, host: usize, now_ns: u64) -> [Vec<Record>; 2] {
-        self.paths[host].ways.each_mut().map(|chain| chain.records(now_ns))
+        let records = self.paths[host].ways.each_mut().map(|chain| chain.records(now_ns));
+        [UP, DOWN].into_iter().for_each(|way| self.leave_path(host, way));
+        records
+    }
+
+    /// It is `now_ns` on a real clock: what was due before is late, which the routers' records tell of their ticks.
+    pub fn woke(&mut self, now_ns: u64) {
+        self.paths.iter_mut().flat_map(|path| &mut path.ways).for_each(|chain| chain.woke(now_ns));
     }
 
     /// Exchanges in which two or more nodes sent at once, since the start.

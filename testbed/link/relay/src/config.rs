@@ -71,6 +71,8 @@ pub struct WiredConfig {
     pub end: EndConfig,
     /// Elements of its path when the link starts, in order from the access point.
     pub elements: Vec<ElementParams>,
+    /// The same as they were told.
+    pub told: Vec<ElementConfig>,
 }
 
 /// What a running link is told: the elements of a path from now on.
@@ -247,7 +249,7 @@ fn station(index: usize, doc: StationDoc, radio: &Map<String, Value>) -> Result<
 fn wired(index: usize, doc: WiredDoc) -> Result<WiredConfig, LinkError> {
     let place = format!("config, wired[{index}]");
     let end = EndConfig::check(&place, doc.name, &doc.netns, doc.ifname, &doc.addresses, doc.mtu)?;
-    Ok(WiredConfig { end, elements: params_of(&place, &doc.elements)? })
+    Ok(WiredConfig { end, elements: params_of(&place, &doc.elements)?, told: doc.elements })
 }
 
 #[cfg(test)]

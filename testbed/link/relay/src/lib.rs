@@ -15,6 +15,7 @@ pub mod netns;
 pub mod port;
 pub mod publisher;
 pub mod relay;
+pub mod routers;
 pub mod routes;
 pub mod tun;
 pub mod veth;

@@ -13,12 +13,12 @@ use nix::poll::{ppoll, PollFd, PollFlags};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
+use serde::Serialize;
 use serde_json::{json, Value};
 
 use netjoule_link_model::model::Model;
 use netjoule_link_model::port::Port;
-use netjoule_link_model::scaling::Record;
-use netjoule_link_model::stats::StationLine;
+use netjoule_link_model::scaling::Lateness;
 
 use crate::clock::{self, now_ns};
 use crate::commands::Commands;
@@ -27,6 +27,7 @@ use crate::error::LinkError;
 use crate::interface::KERNEL_QUEUE_PACKETS;
 use crate::port::Ports;
 use crate::publisher::Publisher;
+use crate::routers::Routers;
 use crate::routes::Routes;
 
 /// Statistics interval.
@@ -42,20 +43,13 @@ const BUFFER_BYTES: usize = 2304;
 
 type Packet = Box<[u8]>;
 
-/// How late the relay was at the model's events.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lateness {
-    wakes: u64,
-    sum_ns: u64,
-    max_ns: u64,
-}
-
 /// A running link.
 #[derive(Debug)]
 pub struct Relay {
     model: Model<Packet>,
     ports: Ports,
     routes: Routes,
+    routers: Routers,
     publisher: Publisher,
     signals: SignalFd,
     watch_stdin: bool,
@@ -66,6 +60,7 @@ pub struct Relay {
     interval_end_ns: u64,
     control_due_ns: u64,
     unroutable: u64,
+    /// At the model's events.
     lateness: Lateness,
 }
 
@@ -108,6 +103,7 @@ impl Relay {
                     .enumerate()
                     .map(|(index, end)| (port_of(index, config.stations.len()), &end.addresses[..])),
             ),
+            routers: Routers::new(config.wired.iter().map(|host| (&*host.end.name, &*host.told))),
             ports,
             publisher,
             signals,
@@ -128,6 +124,7 @@ impl Relay {
         loop {
             let now_ns = now_ns();
             self.note_lateness(now_ns);
+            self.model.woke(now_ns);
             self.catch_up(now_ns)?;
             self.deliver()?;
             if let Some(end) = self.wait()? {
@@ -182,8 +179,11 @@ impl Relay {
     fn close_interval(&mut self) {
         let end_ns = self.interval_end_ns;
         self.interval_end_ns += INTERVAL_NS;
-        let lines = self.model.close_interval(end_ns, self.interval_end_ns);
-        self.publisher.publish(&encode(&lines));
+        let stations = self.model.close_interval(end_ns, self.interval_end_ns);
+        let mut lines = Vec::new();
+        stations.iter().for_each(|line| encode(line, &mut lines));
+        self.routers.lines(&mut self.model, end_ns).iter().for_each(|line| encode(line, &mut lines));
+        self.publisher.publish(&lines);
     }
 
     fn deliver(&mut self) -> Result<(), LinkError> {
@@ -248,6 +248,7 @@ impl Relay {
         match PathDoc::parse(command, &self.hosts) {
             Ok((doc, host, params)) => {
                 self.model.change_path(now_ns(), host, &params);
+                self.routers.change(host, &doc.elements);
                 say(&json!({"event": "path", "host": doc.host, "elements": doc.elements}));
             }
             Err(error) => say(&json!({"event": "error", "message": error.to_string()})),
@@ -255,12 +256,9 @@ impl Relay {
     }
 
     fn note_lateness(&mut self, now_ns: u64) {
-        let Some(late_ns) = self.model.next_wake_ns().and_then(|due_ns| now_ns.checked_sub(due_ns)) else {
-            return;
-        };
-        self.lateness.wakes += 1;
-        self.lateness.sum_ns += late_ns;
-        self.lateness.max_ns = self.lateness.max_ns.max(late_ns);
+        if let Some(late_ns) = self.model.next_wake_ns().and_then(|due_ns| now_ns.checked_sub(due_ns)) {
+            self.lateness.add(late_ns);
+        }
     }
 
     fn ready_line(&self, config: &Config) -> Value {
@@ -276,14 +274,8 @@ impl Relay {
     }
 
     /// Takes everything down and gives the final line.
-    fn close(mut self) -> Value {
+    fn close(self) -> Value {
         let end_ns = now_ns();
-        let mut routers = Vec::new();
-        for (index, host) in self.hosts.iter().enumerate() {
-            for (direction, records) in ["up", "down"].into_iter().zip(self.model.routers(index, end_ns)) {
-                routers.extend(records.iter().map(|record| router(host, direction, record)));
-            }
-        }
         let totals = |(index, name): (usize, &String)| {
             let totals = self.model.totals(index);
             let mut line = json!(totals);
@@ -301,24 +293,14 @@ impl Relay {
             "event": "final", "duration_s": (end_ns - self.started_ns) as f64 / 1e9, "cpu_s": clock::cpu_s(),
             "stations": self.stations.iter().enumerate().map(totals).collect::<Vec<_>>(),
             "paths": self.hosts.iter().enumerate().map(drops).collect::<Vec<_>>(),
-            "routers": routers,
             "collisions": self.model.collisions(), "in_link": self.model.held(), "unroutable": self.unroutable,
             "kernel_drops": self.ports.ports.iter().map(|port| port.kernel_drops()).sum::<u64>(),
-            "subscribers_dropped": self.publisher.dropped(), "wakes": late.wakes,
-            "late_mean_us": late.sum_ns as f64 / late.wakes.max(1) as f64 / 1e3, "late_max_us": late.max_ns as f64 / 1e3,
+            "subscribers_dropped": self.publisher.dropped(), "wakes": late.count,
+            "late_mean_us": late.mean_us(), "late_max_us": late.max_us(),
         });
         self.ports.close();
         last
     }
-}
-
-/// A router in the final line: since its path was set last.
-fn router(host: &str, direction: &str, record: &Record) -> Value {
-    json!({
-        "host": host, "direction": direction, "duration_s": (record.t_end_ns - record.t_start_ns) as f64 / 1e9,
-        "mean_rate_mbps": record.mean_rate_mbps, "max_rate_mbps": record.max_rate_mbps, "mean_cubic": record.mean_cubic,
-        "asleep_share": record.asleep_share, "switches": record.switches, "arrived_bytes": record.arrived.bytes, "dropped_packets": record.dropped.packets,
-    })
 }
 
 fn port_of(index: usize, stations: usize) -> Port {
@@ -340,14 +322,11 @@ fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {
     PollFd::new(fd, PollFlags::POLLIN)
 }
 
-fn encode(lines: &[StationLine]) -> Vec<u8> {
-    let mut encoded = Vec::new();
-    for line in lines {
-        // A struct of numbers and strings always serialises, and a Vec always takes it.
-        let _ = serde_json::to_writer(&mut encoded, line);
-        encoded.push(b'\n');
-    }
-    encoded
+/// Adds a statistics line.
+fn encode(line: &impl Serialize, lines: &mut Vec<u8>) {
+    // A struct of numbers and strings always serialises, and a Vec always takes it.
+    let _ = serde_json::to_writer(&mut *lines, line);
+    lines.push(b'\n');
 }
 
 /// One line on standard output; who started the link may have closed it, which is no failure.

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use netjoule_link::config::Config;
+use netjoule_link::config::{Config, PathDoc};
+use netjoule_link::routers::Routers;
 use netjoule_link_model::mcs::{Phy, Standard};
+use netjoule_link_model::model::Model;
 use netjoule_link_model::path::Service;
 use netjoule_link_model::presets;
 use netjoule_link_model::stats::{Counters, StationLine};
@@ -148,4 +150,47 @@ fn a_statistics_line_has_exactly_the_contract_s_fields() {
     {
         assert!(columns.contains(name) && line.get(name).is_some(), "{name}");
     }
+}
+
+#[test]
+fn a_line_of_a_router_has_exactly_the_contract_s_fields_and_a_ruled_one_its_ticks() {
+    let router =
+        |scaling: Value| json!({"rate_mbps": 10, "queue_packets": 42, "direction": "up", "scaling": scaling});
+    let practra = router(json!({"kind": "practra", "interval_ms": 10, "phase_ms": 10}));
+    let path =
+        json!({"host": "server", "elements": [{"delay_ms": 1}, router(json!({"kind": "none"})), practra]});
+    let (doc, _, params) = PathDoc::parse(&path.to_string(), &["server".to_owned()]).unwrap();
+    let mut model: Model<()> = Model::new(1, Vec::new(), &[params], 0, 100_000_000);
+    let routers = Routers::new([("server", &*doc.elements)].into_iter());
+    // Asked 5 ms and 1 ms late, the third time for the tick at 30 ms.
+    for now_ns in [15_000_000, 21_000_000, 25_000_000] {
+        model.woke(now_ns);
+        model.advance(now_ns);
+    }
+    let lines: Vec<Value> = routers
+        .lines(&mut model, 25_000_000)
+        .iter()
+        .map(|line| serde_json::to_value(line).unwrap())
+        .collect();
+    let schema = contract("schemas/link_router.schema.json");
+    assert!(lines.iter().all(|line| validator(&schema).is_valid(line)), "{lines:?}");
+    let [still, ruled] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!(keys(&schema["properties"]), keys(ruled));
+    assert_eq!(
+        (&still["element"], &still["scaling"], &still["ticks"]),
+        (&json!(2), &json!("none"), &Value::Null)
+    );
+    assert_eq!((&ruled["element"], &ruled["ticks"]), (&json!(3), &json!(2)));
+    assert_eq!((&ruled["tick_late_mean_us"], &ruled["tick_late_max_us"]), (&json!(3000.0), &json!(5000.0)));
+    // What routers.csv takes over is named alike on both sides.
+    let table = contract("tables/routers.table.json");
+    let columns: BTreeSet<String> = table["fields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|field| field["name"].as_str().unwrap().to_owned())
+        .collect();
+    let renamed = ["schema_version", "kind", "scaling", "t_start_ns", "t_end_ns"].map(str::to_owned);
+    let same: BTreeSet<String> = keys(ruled).into_iter().filter(|name| !renamed.contains(name)).collect();
+    assert!(same.is_subset(&columns), "{:?}", same.difference(&columns));
 }

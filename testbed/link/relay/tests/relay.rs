@@ -117,19 +117,39 @@ fn a_router_lowers_its_rate_to_the_load_in_one_direction_and_loses_nothing() {
         ]);
         let relay = bench.start(&[]);
         let (client, server) = (udp(&bench.client, "10.77.0.2:0"), udp(&bench.server, "10.77.0.1:0"));
+        let mut stats = bench.subscribe();
         // One at a time, each on its way for five milliseconds and more: at most 2.3 Mb/s, for two seconds.
         exchange(&client, &server, 333);
-        let last = relay.finish();
-        let routers = last["routers"].as_array().unwrap();
-        assert_eq!(routers.len(), 1, "the other direction does not scale: {last}");
-        let router = &routers[0];
-        assert_eq!((&router["direction"], &router["dropped_packets"]), (&json!("up"), &json!(0)));
-        assert!(router["arrived_bytes"].as_u64().unwrap() >= 333 * 1468, "{router}");
+        let end_ns = now_ns();
+        let mut lines: Vec<Value> = Vec::new();
+        while lines.last().is_none_or(|line| line["t_end_ns"].as_u64().unwrap() < end_ns) {
+            let line = next_line(&mut stats);
+            lines.extend((line["kind"] == "router").then_some(line));
+        }
+        relay.finish();
+        let sum = |name: &str| lines.iter().map(|line| line[name].as_u64().unwrap_or(0)).sum::<u64>();
+        // The other direction does not scale.
+        assert!(lines
+            .iter()
+            .all(|line| line["direction"] == "up" && line["element"] == 1 && line["host"] == "server"));
+        assert!(lines.windows(2).all(|pair| pair[0]["t_end_ns"] == pair[1]["t_start_ns"]), "{lines:?}");
+        assert_eq!((sum("dropped_packets"), &lines[0]["scaling"]), (0, &json!("practra")));
+        assert!(sum("arrived_bytes") >= 330 * 1468, "{lines:?}");
         // Down by a step each 10 ms, until the next lower rate would be less than what comes.
-        let mean_mbps = router["mean_rate_mbps"].as_f64().unwrap();
-        assert!(router["switches"].as_u64().unwrap() >= 6 && (1.0..5.0).contains(&mean_mbps), "{router}");
-        let linear = mean_mbps / 10.0;
-        assert!((linear.powi(3)..linear).contains(&router["mean_cubic"].as_f64().unwrap()), "{router}");
+        assert!(sum("switches") >= 6, "{lines:?}");
+        let told = |line: &Value, name: &str| line[name].as_f64().unwrap();
+        for line in &lines[5..] {
+            let linear = told(line, "mean_rate_mbps") / 10.0;
+            assert!(
+                (0.1..0.5).contains(&linear)
+                    && (linear.powi(3) - 1e-9..linear).contains(&told(line, "mean_cubic")),
+                "{line}"
+            );
+        }
+        // Every 10 ms it is asked for its rate, more or less late.
+        assert!(sum("ticks") >= 9 * lines.len() as u64 / 2, "{lines:?}");
+        assert!(lines.iter().all(|line| line["ticks"] == Value::Null
+            || told(line, "tick_late_mean_us") <= told(line, "tick_late_max_us")));
     });
 }
 

@@ -2,11 +2,12 @@
 //! Who acts next? The path, a timer of an end, or a flow that begins: the world moves from one moment to the next.
 
 use netjoule_link_model::path::chain::Chain;
+use netjoule_link_model::path::told::{RouterStep, RouterTold};
 use netjoule_link_model::path::{ways, ElementParams};
 use netjoule_link_model::range::ParameterError;
 
 use crate::config::{ns, Asked};
-use crate::outcome::{FlowTotals, Outcome, RouterStep, RouterTold, Step};
+use crate::outcome::{FlowTotals, Outcome, Step};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::tcp::{Ack, Segment, SYN};
@@ -47,7 +48,7 @@ pub fn simulate(asked: &Asked) -> Result<Outcome, ParameterError> {
     let steps = steps.collect();
     let totals = |flow: &Flow| FlowTotals::new(flow.sender.acked(), flow.sender.counts());
     let flows = world.flows.iter().map(totals).collect();
-    let routers = RouterTold::all_of(&asked.elements);
+    let [routers, _] = RouterTold::ways(&asked.elements);
     let version = env!("CARGO_PKG_VERSION");
     Ok(Outcome { id: asked.id, version, start_ns: 0, end_ns: world.now_ns, routers, steps, flows })
 }

@@ -129,7 +129,7 @@ fn a_seed_repeats_and_another_has_other_phases() {
 fn everything_sent_is_acknowledged_dropped_or_on_its_way() {
     let outcome = run(path(50.0, 21, none()), json!({}), 3);
     let flow = outcome.flows[0];
-    let router = |count: fn(&netjoule_simulate::outcome::RouterStep) -> u64| -> u64 {
+    let router = |count: fn(&netjoule_link_model::path::told::RouterStep) -> u64| -> u64 {
         outcome.steps.iter().map(|step| count(&step.routers[0])).sum()
     };
     let dropped = router(|step| step.flows_dropped_packets);

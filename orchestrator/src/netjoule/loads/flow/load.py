@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from netjoule.hosts.host import Server
@@ -15,7 +16,7 @@ from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.host_support import CARRIERS, TRANSPORTS
 from netjoule.loads.flow.report_defects import ReportDefects
 from netjoule.loads.flow.run_document import flow_parts
-from netjoule.loads.flow.session import FlowSession, open_flows
+from netjoule.loads.flow.session import FlowSession, of_routers, open_flows
 from netjoule.loads.flow.settings import FlowSettings, complete
 from netjoule.loads.flow.verdict import kept_by_none
 from netjoule.topology.topology import IMPORTED, Topology
@@ -197,7 +198,8 @@ class FlowLoad(Load):
         ready = await open_flows(maker, flows, of_clients)
         hosts = {name: one.client.name for name, one in of_clients.items()}
         called = build.called if generator_name == _PROGRAM else generator_name
-        session = FlowSession(ready, hosts, {called: version}, events)
+        tell = partial(of_routers, place, self._workload.timing)
+        session = FlowSession(ready, hosts, {called: version}, events, tell)
         holds = "holds its sockets" if session.holds else "has no process while idle"
         events.append(Event("sender_ready", f"the sender {holds}"))
         return session

@@ -25,9 +25,14 @@ _COLUMNS = (
 )
 
 
-def rows_of(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Rows of routers.csv from the answer of netjoule-simulate, router by router in order of time."""
-    return [row for number in range(len(told["routers"])) for row in _rows(told, number)]
+def rows_of(told: Mapping[str, Any], host: str) -> list[dict[str, Any]]:
+    """Rows of routers.csv from the answer of netjoule-simulate, router by router in order of time.
+
+    Args:
+        host: to which the path leads.
+    """
+    where = {"host": host, "direction": "up"}
+    return [where | row for number in range(len(told["routers"])) for row in _rows(told, number)]
 
 
 def _rows(told: Mapping[str, Any], number: int) -> Iterator[dict[str, Any]]:
@@ -67,6 +72,17 @@ def measures_of(rows: Sequence[Mapping[str, Any]], start_s: float, end_s: float)
         "saving_cubic_ratio": mean(lambda row: _saving(row, row["mean_cubic"])),
         "rate_switches": count("switches"),
         "router_loss_ratio": count("flows_dropped_packets") / came if came else None,
+    } | _lateness([row for row, _ in inside])
+
+
+def _lateness(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """How late routers were asked for their rate, in the mean and at most; None in simulated time."""
+    asked = [row for row in rows if row.get("ticks")]
+    ticks = sum(row["ticks"] for row in asked)
+    late_us = sum(row["ticks"] * row["tick_late_mean_us"] for row in asked)
+    return {
+        "tick_late_mean_us": late_us / ticks if ticks else None,
+        "tick_late_max_us": max((row["tick_late_max_us"] for row in asked), default=None),
     }
 
 

@@ -4,19 +4,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from netjoule.core.errors import RunFailed
 from netjoule.core.reason import Reason
+from netjoule.design import timeline
+from netjoule.loads.flow import routers
 from netjoule.loads.flow.generators import Flow, FlowSpec, Generator, client_offset_ns, interval_rows
 from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.run_document import work_fields
 from netjoule.loads.flow.verdict import judge_flow
-from netjoule.workload.load import Document, Event, HostTime, Outcome, Part
+from netjoule.workload.load import Document, Event, HostTime, Outcome, Part, Place
+from netjoule.workload.workload import Timing
 from netjoule_contracts.flow_work import clock_limit_s
 
 _Reported = tuple[FlowSpec, dict[str, Any]]
+OfRouters = tuple[Sequence[Mapping[str, Any]], Mapping[str, float | None]]
+"""Rows of routers.csv, and the measures of the routers in the run's window."""
 
 
 class FlowSession:
@@ -28,9 +33,15 @@ class FlowSession:
         hosts: Mapping[str, str],
         versions: Mapping[str, str],
         events: Sequence[Event],
+        of_routers: Callable[[float, float], OfRouters] | None = None,
     ) -> None:
-        """`flows` are ready; `hosts`: by the topology's name of a client, the name of the host that it is."""
-        self._flows, self._hosts = tuple(flows), hosts
+        """`flows` are ready.
+
+        Args:
+            hosts: by the topology's name of a client, the name of the host that it is.
+            of_routers: what the routers on the path tell, from the start of the last flow to the end of all.
+        """
+        self._flows, self._hosts, self._of_routers = tuple(flows), hosts, of_routers
         self.versions, self.events = versions, events
 
     @property
@@ -74,10 +85,17 @@ class FlowSession:
         for flow, report in reports:
             zero_ns = time.host_ns(self._hosts[flow.client], 0.0)
             rows += interval_rows(report, zero_ns, part=str(flow.flow), node=flow.client)
+        fields = work_fields(reports, [part.t_start_s for part in parts], rows)
+        of_routers: OfRouters = ((), {})
+        if self._of_routers is not None:
+            start_s = max(part.t_start_s for part in parts)
+            of_routers = self._of_routers(start_s, max(part.t_end_s for part in parts))
+            fields["measures"] |= of_routers[1]
         return Outcome(
             parts=parts,
             judge=lambda t_end_s: self._judged(reports, t_end_s, time),
-            run_fields=work_fields(reports, [part.t_start_s for part in parts], rows),
+            run_fields=fields,
+            routers=of_routers[0],
             clock_limit_s=clock_limit_s(report for _, report in reports),
             documents=[Document("flow_report", report, flow.flow) for flow, report in reports],
             intervals=rows,
@@ -116,6 +134,15 @@ def _events(reports: Sequence[_Reported], parts: Sequence[Part]) -> list[Event]:
         named = str(flow) if len(reports) > 1 else ""
         found += [Event("first_packet", named, t_s=part.t_start_s), Event("report", named)]
     return found
+
+
+def of_routers(place: Place, timing: Timing, start_s: float, end_s: float) -> OfRouters:
+    """What the routers of a place did while flows were on, and in the window of these; nothing of none."""
+    if place.routers is None:
+        return (), {}
+    rows = place.routers(start_s, end_s)
+    measure = timeline.flow_windows(timing, start_s, end_s).measure
+    return rows, routers.measures_of(rows, measure.t_start_s, measure.t_end_s)
 
 
 async def open_flows(

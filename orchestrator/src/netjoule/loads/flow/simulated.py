@@ -83,7 +83,8 @@ class SimulatedFlowLoad(FlowLoad):
         """The flows of a run; nothing has to get ready."""
         of = self._settings
         flows = flows_of(of, condition, self._topology.hosts_with("client"), duration_s)
-        return SimulatedFlows(flows, of.simulated, condition.schedule_seed, place, self._timing)
+        server = self._topology.host_with("server")
+        return SimulatedFlows(flows, of.simulated, condition.schedule_seed, place, self._timing, server)
 
 
 class SimulatedFlows(FlowSession):
@@ -98,6 +99,7 @@ class SimulatedFlows(FlowSession):
         seed: int,
         place: Place,
         timing: Timing,
+        server: str,
     ) -> None:
         """Nothing has been asked yet.
 
@@ -107,11 +109,13 @@ class SimulatedFlows(FlowSession):
             seed: of the chance in the path: the same for every arm of a mini-block.
             place: of the testbed.
             timing: of the workload.
+            server: to which the path leads.
         """
         super().__init__((), {flow.client: flow.client for flow in flows}, {}, ())
         self._specs, self._seed, self._place, self._timing = flows, seed, place, timing
         self._interval_s = float(settings.get("interval_s", _INTERVAL_S))
         self._ends = {name: value for name, value in settings.items() if name != "interval_s"}
+        self._server = server
         self._routers: list[dict[str, Any]] = []
 
     async def go(self) -> None:
@@ -140,7 +144,7 @@ class SimulatedFlows(FlowSession):
                 "flows": [self._asked(flow) for flow in self._specs],
             }
         )
-        self._routers = routers.rows_of(told)
+        self._routers = routers.rows_of(told, self._server)
         return [(flow, _report(flow, told, index)) for index, flow in enumerate(self._specs)]
 
     def _asked(self, flow: FlowSpec) -> dict[str, Any]:

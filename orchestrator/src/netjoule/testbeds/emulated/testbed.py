@@ -49,6 +49,7 @@ from netjoule.testbeds.emulated.config import (
     meter_config,
     wired,
 )
+from netjoule.testbeds.emulated.routers import RouterLog
 from netjoule.topology.hosts import WIRED_ROLES
 from netjoule.topology.paths import asked_paths, in_force
 from netjoule.topology.topology import Meter
@@ -99,6 +100,7 @@ class EmulatedTestbed(Testbed):
         self.hosts = {spot.host: NetnsHost(spot.host, spot.netns_file) for spot in self._spots}
         self.local = LocalHost("controller")
         self.stats_socket = self.folder / "link.sock"
+        self._routers = RouterLog(self.stats_socket, session.origin_ns)
         self._pipelines: Sequence[_Pipeline] = ()
         self._link: LocalProcess | None = None
         self._said_by_link: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -114,6 +116,7 @@ class EmulatedTestbed(Testbed):
             {spot.host: spot.control_ipv4 for spot in self._spots},
             {name: self.topology.host(name).first_test_address for name in self.hosts},
             interfaces(self.topology),
+            routers=self._routers.rows,
         )
 
     @property
@@ -193,6 +196,8 @@ class EmulatedTestbed(Testbed):
         ready = await link.expect("ready", READY_TIMEOUT_S)
         self.versions["netjoule-link"] = ready.get("version")
         self.watch(link, "link_stopped", self._note_link)
+        follows = asyncio.ensure_future(self._routers.follow())
+        self.stack.push_async_callback(cancelled, [follows])
 
     def _note_link(self, line: bytes) -> None:
         said = json.loads(line)

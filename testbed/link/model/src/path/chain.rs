@@ -157,6 +157,11 @@ impl<P> Chain<P> {
         self.elements.iter().map(|element| element.held()).fold(Tally::default(), Tally::plus)
     }
 
+    /// It is `now_ns` on a real clock; see [`Element::woke`]. To be called before [`Self::advance`].
+    pub fn woke(&mut self, now_ns: u64) {
+        self.elements.iter_mut().for_each(|element| element.woke(now_ns));
+    }
+
     /// The records of the elements that change their rate, in their order, until `now_ns`.
     pub fn records(&mut self, now_ns: u64) -> Vec<Record> {
         self.advance(now_ns);

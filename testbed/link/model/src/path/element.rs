@@ -58,6 +58,9 @@ pub trait Element<P> {
         Tally::default()
     }
 
+    /// It is `now_ns` on a real clock: whoever holds the element is late for what was due before.
+    fn woke(&mut self, _now_ns: u64) {}
+
     /// Closes the record of an element whose service rate changes: what it did since the last call, until `now_ns`.
     fn record(&mut self, _now_ns: u64) -> Option<Record> {
         None

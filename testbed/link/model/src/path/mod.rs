@@ -10,6 +10,7 @@ pub mod loss;
 pub mod router;
 pub mod serialiser;
 pub mod sleeper;
+pub mod told;
 
 use bursts::{BurstParams, Bursts};
 use chain::Chain;

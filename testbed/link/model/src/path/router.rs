@@ -92,6 +92,13 @@ impl<P> Element<P> for Router<P> {
         self.served.serialiser.drain()
     }
 
+    fn woke(&mut self, now_ns: u64) {
+        let due_ns = self.governor.next_ns(&self.served);
+        if let Some(late_ns) = due_ns.and_then(|due_ns| now_ns.checked_sub(due_ns)) {
+            self.served.record.ticks.add(late_ns);
+        }
+    }
+
     fn record(&mut self, now_ns: u64) -> Option<Record> {
         Some(self.served.record.close(now_ns, self.served.serialiser.waiting()))
     }

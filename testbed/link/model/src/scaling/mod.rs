@@ -29,6 +29,36 @@ pub trait RateRule: Debug {
     fn tick(&mut self, now_ns: u64, arrived_bits: u64, queued_bits: u64) -> Option<f64>;
 }
 
+/// How late something was that had its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// How often it was due.
+    pub count: u64,
+    /// All of it.
+    pub sum_ns: u64,
+    /// The most.
+    pub max_ns: u64,
+}
+
+impl Lateness {
+    /// One more, so late.
+    pub fn add(&mut self, late_ns: u64) {
+        self.count += 1;
+        self.sum_ns += late_ns;
+        self.max_ns = self.max_ns.max(late_ns);
+    }
+
+    /// The mean, us; 0 of none.
+    pub fn mean_us(&self) -> f64 {
+        self.sum_ns as f64 / self.count.max(1) as f64 / 1e3
+    }
+
+    /// The most, us.
+    pub fn max_us(&self) -> f64 {
+        self.max_ns as f64 / 1e3
+    }
+}
+
 /// What a router did in some time, and what the energy of its scaling is computed from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Record {
@@ -58,6 +88,8 @@ pub struct Record {
     pub queue_packets: usize,
     /// The highest rate that there is, Mb/s.
     pub max_rate_mbps: f64,
+    /// How late it was asked what to do; nothing in simulated time.
+    pub ticks: Lateness,
     since_ns: u64,
     is_asleep: bool,
 }
@@ -78,6 +110,7 @@ impl Record {
             flows_dropped: Tally::default(),
             queue_packets: 0,
             max_rate_mbps,
+            ticks: Lateness::default(),
             since_ns: start_ns,
             is_asleep: false,
         }
