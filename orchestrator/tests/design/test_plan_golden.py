@@ -67,6 +67,7 @@ def test_every_shipped_workload_is_compared() -> None:
         "gate",
         "capacity-alone",
         "capacity-both",
+        "capacity-live",
         "capacity-bursts",
         "capacity-varying",
     }  # version 0.1 did not have them

@@ -10,8 +10,10 @@ from netjoule.cli import launch
 from netjoule.core.errors import UsageError
 from netjoule.design import duration
 from netjoule.design import limits as design_limits
+from netjoule.design.run_table import expand
 from netjoule.loads import load_of
 from netjoule.loads.flow import limits
+from netjoule.loads.flow.flows import flows_of
 from netjoule.loads.flow.settings import FlowSettings, Pace
 from netjoule.topology import topology
 from netjoule.workload import workload
@@ -54,7 +56,8 @@ def emulated():
 def test_every_workload_of_the_library_fits_the_shipped_testbed_or_that_of_its_study(path, emulated):
     loaded = loads.read(path)
     assert loaded.name == path.stem
-    routers = topology.load(ROOT / "testbed/topologies/troubled-marriage-simulated.yaml")
+    kind = "" if loaded.name == "capacity-live" else "-simulated"
+    routers = topology.load(ROOT / f"testbed/topologies/troubled-marriage{kind}.yaml")
     fit(loaded, routers if loaded.arm == "scaling" else emulated)
 
 
@@ -220,7 +223,7 @@ def test_a_workload_survives_campaign_json(tmp_path):
         ("[0.5, 3]", "[0.5, 0]", 5, "offered_rate_mbps.1", "above 0 Mb/s"),
         ("[64]", "[8]", 4, "payload_bytes.0", "least allowed 16 byte"),
         ("[64]", "[64, 64]", 4, "payload_bytes", "twice"),
-        ("[udp, null]", "[udp, pigeon]", 3, "transports.1", "'pigeon' is not one of"),
+        ("[udp, null]", "[udp, pigeon]", 3, "transports.1", "there is no transport 'pigeon'"),
         ("[udp, null]", "[udpp, null]", 3, "transports.0", ", did you mean 'udp'?"),
         ("measure_s: 2", "measure_s: long", 7, "timing.measure_s", "not a number"),
         ("measure_s: 2, ", "", 7, "timing", "'measure_s' is missing"),
@@ -592,3 +595,59 @@ def test_a_contrast_is_one_of_the_workload(tmp_path, contrasts, field, words):
 def test_statistics_out_of_bounds_are_refused(tmp_path, fields):
     with pytest.raises(UsageError, match=r"field statistics\."):
         loads.read(write(tmp_path, GOOD + f"statistics: {{{fields}}}\n"))
+
+
+VARIANTS = """\
+schema_version: 2
+name: small
+load: flow
+control: false
+factors: {transport: [slow, tcp-reno, udp], payload_bytes: 64, offered_rate_mbps: 3}
+blocks: 1
+timing: {idle_s: 1, settle_s: 0.2, warm_up_s: 1, measure_s: 2, tail_s: 0.3}
+flow:
+  variants: {tcp-reno: {tcp: {congestion_control: reno}}, slow: {dccp: {ccid: 2}, offered_rate_mbps: 1}}
+  transport_options: {tcp: {congestion_control: bbr, nodelay: false}}
+"""
+
+
+def test_a_variant_is_a_transport_with_options_and_a_rate_of_its_own(tmp_path):
+    loaded = loads.read(write(tmp_path, VARIANTS))
+    asked = []
+    for row in expand(loaded, 1):
+        (flow,) = flows_of(FlowSettings.of(loaded), row.condition(loaded, 1), ["client"])
+        asked.append((row.arm, flow.transport, flow.offered_rate_mbps, dict(flow.options)))
+    reno = {"congestion_control": "reno", "nodelay": False}
+    assert sorted(asked, key=lambda one: one[0]) == [
+        ("slow", "dccp", 1, {"ccid": 2, "carrier": "udp"}),
+        ("tcp-reno", "tcp", 3, reno),
+        ("udp", "udp", 3, {}),
+    ]
+
+
+def test_a_variant_keeps_its_congestion_control_where_it_is_a_factor(tmp_path):
+    factor = VARIANTS.replace("offered_rate_mbps: 3}", "offered_rate_mbps: 3, congestion_control: cubic}")
+    loaded = loads.read(write(tmp_path, factor.replace("[slow, tcp-reno, udp]", "[slow, tcp-reno, tcp]")))
+    kept = {}
+    for row in expand(loaded, 1):
+        (flow,) = flows_of(FlowSettings.of(loaded), row.condition(loaded, 1), ["client"])
+        kept[row.arm] = flow.options.get("congestion_control")
+    assert kept == {"slow": None, "tcp-reno": "reno", "tcp": "cubic"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("[slow, tcp-reno, udp]", "[slow, tcp-remo]", "no transport 'tcp-remo', did you mean 'tcp-reno'"),
+        ("[slow, tcp-reno, udp]", "[slow, udp]", "no run has this variant; name it in factors.transport"),
+        ("slow: {dccp: {ccid: 2},", "slow: {dccp: {ccid: 2}, udp: {},", "a variant is of one transport"),
+        ("slow: {dccp: {ccid: 2},", "slow: {", "a variant is of one transport"),
+        ("slow", "sctp", "sctp is a transport itself; give it another name"),
+        ("{ccid: 2}", "{ccid: 5}", "5 is not one of 2, 3"),
+        ("flow:", "flow:\n  generator: iperf3", "iperf3 has no variants of transports"),
+    ],
+)
+def test_a_variant_that_cannot_be_is_refused(tmp_path, before, after, words):
+    with pytest.raises(UsageError) as refused:
+        loads.read(write(tmp_path, VARIANTS.replace(before, after)))
+    assert words in str(refused.value)

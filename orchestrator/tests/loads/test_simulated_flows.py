@@ -193,7 +193,9 @@ def test_measures_of_routers_share_a_step_by_time_and_leave_chance_out() -> None
         "tick_late_max_us": None,
     }
     late = [row(0, ticks=3, tick_late_mean_us=10.0, tick_late_max_us=30.0), row(10)]
-    found = routers.measures_of([*late, row(0, ticks=1, tick_late_mean_us=50.0, tick_late_max_us=50.0)], 0, 20)
+    found = routers.measures_of(
+        [*late, row(0, ticks=1, tick_late_mean_us=50.0, tick_late_max_us=50.0)], 0, 20
+    )
     assert (found["tick_late_mean_us"], found["tick_late_max_us"]) == (20.0, 50.0)
     asleep = routers.measures_of([row(0, kind="sleep", mean_rate_mbps=10.0, asleep_share=0.5)], 0, 10)
     assert asleep["saving_linear_ratio"] == pytest.approx(0.45)

@@ -77,7 +77,7 @@ from netjoule.loads.flow import transports
 from netjoule.loads.flow.abilities import ABILITIES
 from netjoule.loads.flow.settings import FlowSettings
 wanted = synthetic.workload(transports=["frisbee", "udp"], transport_options={"frisbee": {"spin": True}})
-assert "frisbee" in contracts.factors()["transport"]["value"]["enum"]
+assert "frisbee" in transports.names()
 assert "frisbee" in ABILITIES["netjoule-traffic"].transports
 settings = FlowSettings.of(wanted)
 print(settings.options_of("frisbee"), list(TRANSPORTS.needed(settings)))

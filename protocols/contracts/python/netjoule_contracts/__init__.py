@@ -124,7 +124,7 @@ def _expanded(node: Any) -> Any:
         made["enum"] = list(transports())
     elif node.get("x-transports") == "options":
         options = {name: _options_of(entry) for name, entry in transports().items() if entry["options"]}
-        made |= _closed(options)
+        made |= _closed(made.get("properties", {}) | options)
     if "x-factors" in node:
         made |= _factor_fields(as_lists=node["x-factors"] == "lists")
     if node.get("x-loads") == "names":

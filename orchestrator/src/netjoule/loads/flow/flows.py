@@ -64,12 +64,16 @@ def _kinds(settings: FlowSettings, condition: Condition) -> list[tuple[str, int,
     factors = condition.factors
     transport = NULL if condition.control else str(factors["transport"])
     payload_bytes, rate_mbps = int(factors["payload_bytes"]), float(factors["offered_rate_mbps"])
-    own = (transport, payload_bytes, rate_mbps, _options(settings, transport, factors))
+    variant = settings.variant_of(transport)
+    sends = (payload_bytes, variant.offered_rate_mbps or rate_mbps)
+    own = (variant.transport, *sends, _options(settings, transport, factors))
     kinds = [own] * int(factors["parallel"])
     for other in settings.beside:
         name = NULL if transport == NULL else other.transport
-        sends = (other.payload_bytes or payload_bytes, other.offered_rate_mbps or rate_mbps)
-        kinds.append((name, *sends, dict(settings.options_of(name))))
+        beside = settings.variant_of(name)
+        beside_mbps = other.offered_rate_mbps or beside.offered_rate_mbps or rate_mbps
+        sends = (other.payload_bytes or payload_bytes, beside_mbps)
+        kinds.append((beside.transport, *sends, dict(beside.options)))
     return kinds
 
 
@@ -104,8 +108,11 @@ def _seed(of_run: int, flow: int) -> int:
 
 
 def _options(settings: FlowSettings, transport: str, factors: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of the run's own transport; a factor that it lets be chosen wins."""
-    options, name = dict(settings.options_of(transport)), "congestion_control"
-    if factors.get(name) is not None and transports.has_option(transport, name):
+    """Options of the run's own transport; a factor that it lets be chosen goes before all but a variant's."""
+    variant, name = settings.variant_of(transport), "congestion_control"
+    options = dict(variant.options)
+    own = settings.variants.get(transport)
+    is_chosen = own is not None and name in own.options
+    if factors.get(name) is not None and transports.has_option(variant.transport, name) and not is_chosen:
         options[name] = factors[name]
     return options

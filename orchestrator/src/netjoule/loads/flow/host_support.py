@@ -150,9 +150,10 @@ def _parsed(text: str) -> list[Support]:
 
 def _carriers(settings: FlowSettings) -> dict[str, str]:
     """Transports whose carrier of DCCP not every host has, with that carrier."""
+    variants = map(settings.variant_of, settings.all_transports())
     found = {
-        transport: "kernel" if transport == "dccp-kernel" else settings.options_of(transport).get("carrier")
-        for transport in settings.all_transports()
+        one.transport: "kernel" if one.transport == "dccp-kernel" else one.options.get("carrier")
+        for one in variants
     }
     return {transport: str(carrier) for transport, carrier in found.items() if carrier in _CARRIERS}
 
@@ -161,7 +162,8 @@ def _of_kernel(settings: FlowSettings) -> dict[str, str]:
     """Transports that a kernel may lack; those whose carrier is asked for are left to that."""
     asked = _carriers(settings)
     dependent = transports.which("host_dependent")
-    return {name: name for name in settings.all_transports() if name in dependent and name not in asked}
+    named = (settings.variant_of(name).transport for name in settings.all_transports())
+    return {name: name for name in named if name in dependent and name not in asked}
 
 
 CARRIERS = Question(

@@ -83,7 +83,8 @@ def _check_sizes(
     where: str, settings: FlowSettings, transport: str, sizes: Sequence[int], mtu_bytes: int
 ) -> None:
     options = settings.options_of(transport)
-    greatest = greatest_payload(transport, settings.ip_version, mtu_bytes, options)
+    sent = settings.variant_of(transport).transport
+    greatest = greatest_payload(sent, settings.ip_version, mtu_bytes, options)
     named = transport
     if options:
         named += f" ({', '.join(f'{name} {value}' for name, value in options.items())})"

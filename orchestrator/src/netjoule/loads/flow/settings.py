@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from netjoule.core.errors import UsageError
+from netjoule.core.errors import UsageError, did_you_mean
 from netjoule.core.yamlfile import Document
 from netjoule.loads.flow import builds, profiles, transports
 from netjoule.loads.flow.abilities import ABILITIES
@@ -22,6 +22,7 @@ NULL = "null"
 _SPELLED_OUT = frozenset({"ccid", "carrier"})
 _DEFAULTS: dict[str, Any] = {"generator": "netjoule-traffic", "ip_version": 4, "clients": 1}
 _OWN_PACER = {"pacing": ["absolute"], "window_us": [0], "gso": [False]}
+_RATE = "offered_rate_mbps"
 # A server of netjoule-traffic has room for so many (serve --max-flows).
 _MOST_FLOWS = 64
 
@@ -55,12 +56,28 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """What a value of the factor ``transport`` stands for; a rate of None is the cell's."""
+
+    transport: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    offered_rate_mbps: float | None = None
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Variant:
+        """One of the workload's."""
+        (transport,) = said.keys() - {_RATE}
+        return cls(transport, said[transport], said.get(_RATE))
+
+
+@dataclass(frozen=True, slots=True)
 class FlowSettings:
     """Factors and settings of a workload, typed.
 
     Attributes:
         name: of the workload.
-        transports: those of its runs, null behind the others where there are control runs.
+        transports: those of its runs, or variants; null behind the others where there are control runs.
+        variants: by the name that a workload gives to one.
         transport_options: by transport, only where something was chosen or DCCP's defaults hold.
         directions: up, down or both.
         parallel: flows of the run's transport at once, at each client and in each direction.
@@ -77,6 +94,7 @@ class FlowSettings:
     name: str
     generator: str
     transports: tuple[str, ...]
+    variants: Mapping[str, Variant]
     transport_options: Mapping[str, Mapping[str, Any]]
     payload_bytes: tuple[int, ...]
     offered_rate_mbps: tuple[float, ...]
@@ -108,6 +126,7 @@ class FlowSettings:
             name=workload.name,
             generator=said["generator"],
             transports=named,
+            variants={name: Variant.of(one) for name, one in said.get("variants", {}).items()},
             transport_options=said.get("transport_options", {}),
             payload_bytes=factors["payload_bytes"],
             offered_rate_mbps=factors["offered_rate_mbps"],
@@ -150,12 +169,18 @@ class FlowSettings:
         return self.profile is not None and self.directions != ("up",)
 
     def all_transports(self) -> tuple[str, ...]:
-        """Every transport of any flow, each once."""
+        """Every transport of any flow, or variant of one, each once."""
         return tuple(dict.fromkeys([*self.transports, *(other.transport for other in self.beside)]))
 
-    def options_of(self, transport: str) -> Mapping[str, Any]:
-        """Options of a transport; empty when it has none."""
-        return self.transport_options.get(transport, {})
+    def variant_of(self, name: str) -> Variant:
+        """What a value of the factor transport, or what is beside it, stands for, with all options."""
+        variant = self.variants.get(name, Variant(name))
+        options = {**self.transport_options.get(variant.transport, {}), **variant.options}
+        return replace(variant, options=options)
+
+    def options_of(self, name: str) -> Mapping[str, Any]:
+        """Options of a transport or variant; empty when it has none."""
+        return self.variant_of(name).options
 
 
 def complete(document: Document, folder: Path | None) -> None:
@@ -171,9 +196,11 @@ def complete(document: Document, folder: Path | None) -> None:
     value = document.value
     value["flow"] = {**_DEFAULTS, **value.get("flow", {})}
     profiles.embed(document, folder)
+    _check_variants(document)
     _check_generator(document)
     builds.check(document)
     _check_beside(document)
+    _check_variants_run(document)
     profiles.check(document)
     _check_paces(document)
     if value["sync_pulses"] and "sync_pulse" not in value["flow"]:
@@ -181,6 +208,37 @@ def complete(document: Document, folder: Path | None) -> None:
     options = _effective_options(document)
     if options:
         value["flow"]["transport_options"] = options
+
+
+def _check_variants(document: Document) -> None:
+    """Refuse variants of no transport or several, and those called like a transport."""
+    said = document.value["flow"]
+    for name, one in said.get("variants", {}).items():
+        place = ("flow", "variants", name)
+        if len(one.keys() - {_RATE}) != 1:
+            raise document.refuse(
+                place, "a variant is of one transport", "write {TRANSPORT: {OPTION: VALUE}}"
+            )
+        if name in transports.names():
+            what = f"{name} is a transport itself"
+            raise document.refuse(place, what, f"give it another name, or use transport_options.{name}")
+        if not ABILITIES[said["generator"]].paces:
+            what = f"{said['generator']} has no variants of transports"
+            raise document.refuse(place, what, "use generator netjoule-traffic")
+
+
+def _check_variants_run(document: Document) -> None:
+    """Refuse variants that no run has."""
+    for name in document.value["flow"].get("variants", {}):
+        if name not in _named(document).values():
+            step = "name it in factors.transport, or leave it out"
+            raise document.refuse(("flow", "variants", name), "no run has this variant", step)
+
+
+def _transport_of(document: Document, name: str) -> str:
+    """The transport that a value of the factor stands for."""
+    said = document.value["flow"].get("variants", {}).get(name)
+    return name if said is None else Variant.of(said).transport
 
 
 def _check_generator(document: Document) -> None:
@@ -191,9 +249,14 @@ def _check_generator(document: Document) -> None:
         place = ("factors", "transport", index)
         if transport == NULL:
             raise document.refuse(place, "null is the control arm", "write control: true, and no null here")
-        if transport not in ability.transports:
+        sent = _transport_of(document, transport)
+        if sent not in transports.names():
+            known = [*document.value["flow"].get("variants", {}), *sorted(transports.names() - {NULL})]
+            what = f"there is no transport '{sent}'{did_you_mean(sent, known)}"
+            raise document.refuse(place, what, f"use one of {', '.join(known)}, or name it in flow.variants")
+        if sent not in ability.transports:
             step = f"use generator netjoule-traffic, or only {_listed(sorted(ability.transports))}"
-            raise document.refuse(place, f"{name} cannot send {transport}", step)
+            raise document.refuse(place, f"{name} cannot send {sent}", step)
     for index, direction in enumerate(factors["direction"]):
         if direction not in ability.directions:
             place = ("factors", "direction", index)
@@ -260,7 +323,8 @@ def _check_launch_times(document: Document) -> None:
     if factors["gso"] != [False]:
         raise document.refuse(("factors", "gso"), "so_txtime sends no trains", alone)
     taking = transports.which("launch_times")
-    for place, transport in _named(document).items():
+    for place, name in _named(document).items():
+        transport = _transport_of(document, name)
         if transport not in taking:
             raise document.refuse(
                 place,
@@ -287,7 +351,7 @@ def _effective_options(document: Document) -> dict[str, dict[str, Any]]:
     said = document.value["flow"]
     taken = ABILITIES[said["generator"]].options
     given: dict[str, dict[str, Any]] = said.get("transport_options", {})
-    named = dict.fromkeys(_named(document).values())
+    named = dict.fromkeys(_transport_of(document, name) for name in _named(document).values())
     for transport in given:
         place = ("flow", "transport_options", transport)
         if transport not in named:

@@ -84,7 +84,8 @@ class SimulatedFlowLoad(FlowLoad):
         of = self._settings
         flows = flows_of(of, condition, self._topology.hosts_with("client"), duration_s)
         server = self._topology.host_with("server")
-        return SimulatedFlows(flows, of.simulated, condition.schedule_seed, place, self._timing, server)
+        seed = condition.schedule_seed
+        return SimulatedFlows(flows, of.simulated, seed, place, self._timing, server=server)
 
 
 class SimulatedFlows(FlowSession):
@@ -99,6 +100,7 @@ class SimulatedFlows(FlowSession):
         seed: int,
         place: Place,
         timing: Timing,
+        *,
         server: str,
     ) -> None:
         """Nothing has been asked yet.
