@@ -44,12 +44,18 @@ router_points <- function(campaign, tables) {
   ways <- setdiff(planned_arms(campaign), reference_arm(campaign))
   points[, `:=`(
     x = match(arm, ways), panel = factor(router_panels[panel], router_panels),
-    line = factor(path, unique(as.character(in_path_order(campaign, path))))
+    line = path_lines(campaign, points)
   )]
   points[!is.na(value)]
 }
 
-in_path_order <- function(campaign, path) sort(in_named_order(campaign, "path", path))
+# A line for each path; one where the testbed has no other.
+path_lines <- function(campaign, points) {
+  if (!"path" %in% campaign$factors) {
+    return(factor(rep("the testbed's path", nrow(points))))
+  }
+  factor(points$path, unique(as.character(sort(in_named_order(campaign, "path", points$path)))))
+}
 
 router_plot <- function(campaign, points, title) {
   ways <- setdiff(planned_arms(campaign), reference_arm(campaign))
