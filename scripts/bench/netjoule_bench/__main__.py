@@ -2,8 +2,8 @@
 """`make bench`: what netjoule-traffic costs, how exactly and how fast it sends, against iperf3, D-ITG and
 NetPerfMeter on one raw veth pair; QUIC against a minimal loop over quiche; DCCP against UDP, and in the guest
 against the kernel's; the running link against its model, and what a router
-costs it; the meter logger's CPU; a second rig; a
-simulated sweep; simulated TCP against ns-2; the analysis of 9,600 runs.
+costs it; the meter logger's CPU; a second rig; a simulated sweep; simulated TCP against ns-2 and
+the kernel's; a router of the link against the kernel's HTB; the analysis of 9,600 runs.
 
 Limits are ratios of figures taken in one run, interleaved; absolute figures of one machine say little.
 """
@@ -27,9 +27,11 @@ from netjoule_bench.benches import (
     goodput,
     greatest,
     guest,
+    htb,
     meters,
     ns2,
     relay,
+    reno,
     rigs,
     skype,
     sweep,
@@ -63,6 +65,8 @@ BENCHES: dict[str, Bench] = {
     "guest": lambda *_: [guest.section(REPO)],
     "rigs": lambda _, quick: [rigs.section(quick=quick)],
     "sweep": lambda _, quick: [sweep.section(REPO, quick=quick)],
+    "reno": lambda _, quick: [reno.section(REPO, quick=quick)],
+    "htb": lambda _, quick: [htb.section(REPO, quick=quick)],
     "ns2": lambda _, quick: ns2.sections(REPO, quick=quick),
     # As measured, and as modelled: then there are device streams, and their parameters are drawn.
     "analysis": lambda _, quick: (

@@ -60,7 +60,8 @@ class Running:
     def __exit__(self, *_error: object) -> None:
         self._watchdog.cancel()
         if not self._reaped:
-            self._process.kill()
+            # Not by Popen, which would reap one that has ended by itself, and its figures with it.
+            os.kill(self.pid, signal.SIGKILL)
             self._reap()
 
     def wait_for_line(self, word: str) -> str:

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the kernel's Reno over a router of the running link fares as the simulator says."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netjoule_bench.repeats import shown
+from netjoule_bench.tables import Section, Verdict, at_most
+
+RUNS = 5
+MOST_RATE_MBPS, MOST_RATE_FAST_MBPS = 0.3, 0.6
+"""Of the mean service rate; the second where the router is asked as often as a round trip takes."""
+MOST_POINTS = 3.0
+_FAST = ("rtt-10", "practra-10")
+_PATHS, _WAYS = ("rtt-10", "rtt-100"), ("practra-10", "practra-1000")
+_KERNEL, _MODEL = "kernel", "simulator"
+_TOPOLOGIES = {_KERNEL: "troubled-marriage.yaml", _MODEL: "troubled-marriage-simulated.yaml"}
+# Linux counts segments, whether their acknowledgements are delayed or not.
+_OF_MODEL = {"simulated": {"delayed_acks": False, "initial_window": 10, "interval_s": 20}}
+
+
+@dataclass(frozen=True)
+class Fared:
+    """Mean service rate, Mb/s, and goodput's difference from no scaling, %."""
+
+    rate_mbps: float
+    difference_percent: float
+
+
+def section(repo: Path, *, quick: bool) -> Section:
+    """Campaigns of one workload, on the emulated link and in simulated time."""
+    runs = 2 if quick else RUNS
+    with tempfile.TemporaryDirectory() as name:
+        subprocess.run(["ip", "link", "set", "dev", "lo", "up"], check=True)
+        found = {
+            which: _campaign(repo, which, Path(name), runs if which == _KERNEL else 2 * RUNS, quick=quick)
+            for which in (_MODEL, _KERNEL)
+        }
+    pairs = {cell: (found[_KERNEL][cell], found[_MODEL][cell]) for cell in found[_KERNEL]}
+    rows = [
+        [
+            f"{path}, {way}",
+            shown(kernel.rate_mbps),
+            shown(model.rate_mbps),
+            shown(kernel.difference_percent, ".1f"),
+            shown(model.difference_percent, ".1f"),
+        ]
+        for (path, way), (kernel, model) in sorted(pairs.items())
+    ]
+    return Section(
+        "The kernel's Reno over a router of the running link, and the simulator's",
+        ["path, scaling", "rate Mb/s", "simulated", "goodput %", "simulated"],
+        rows,
+        f"{runs} flows each, 20 to 120 s; goodput: difference from no scaling in the same mini-block. "
+        "Modelled link, real kernel; offloads are off. Linux' Reno counts segments: the simulator acknowledges each.",
+        verdicts=[verdict for cell, pair in sorted(pairs.items()) for verdict in _verdicts(cell, *pair)],
+    )
+
+
+def _verdicts(cell: tuple[str, str], kernel: Fared, model: Fared) -> list[Verdict]:
+    most = MOST_RATE_FAST_MBPS if cell == _FAST else MOST_RATE_MBPS
+    name = ", ".join(cell)
+    points = abs(kernel.difference_percent - model.difference_percent)
+    return [
+        at_most(f"service rate apart, Mb/s: {name}", abs(kernel.rate_mbps - model.rate_mbps), most),
+        at_most(f"goodput's difference apart, points: {name}", points, MOST_POINTS),
+    ]
+
+
+def _campaign(
+    repo: Path, which: str, folder: Path, blocks: int, *, quick: bool
+) -> dict[tuple[str, str], Fared]:
+    """By path and way of scaling. Raises CalledProcessError when the campaign fails."""
+    of_flow: dict[str, Any] = {"transport_options": {"tcp": {"congestion_control": "reno"}}}
+    workload = {
+        "schema_version": 2,
+        "name": "reno",
+        "load": "flow",
+        "arm": "scaling",
+        "control": False,
+        "factors": {
+            "scaling": ["none", *_WAYS],
+            "path": list(_PATHS),
+            "transport": "tcp",
+            "payload_bytes": 1460,
+            "offered_rate_mbps": 20,
+        },
+        "blocks": blocks,
+        "timing": {
+            "idle_s": 1,
+            "settle_s": 0.2,
+            "warm_up_s": 20,
+            "tail_s": 0.3,
+            "measure_s": 20 if quick and which == _KERNEL else 100,
+        },
+        "flow": of_flow | (_OF_MODEL if which == _MODEL else {}),
+    }
+    file, out = folder / f"{which}.yaml", folder / which
+    file.write_text(json.dumps(workload))  # JSON is YAML, too
+    where = repo / "testbed" / "topologies" / _TOPOLOGIES[which]
+    argv = [sys.executable, "-m", "netjoule", "run", str(file), "--testbed", str(where), "--out", str(out)]
+    # Flows of 10 Mb/s mostly wait: several at once take no time from each other.
+    argv += ["--seed", "2016", *(["--rigs", str(min(blocks, RUNS))] if which == _KERNEL else [])]
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    rates = {_cell(row): float(row["service_rate_mbps"]) for row in _table(out, "energy_summary")}
+    goodput = {
+        _cell(row): float(row["difference_percent"])
+        for row in _table(out, "measure_contrasts")
+        if row["measure"] == "t_a_mbps"
+    }
+    return {cell: Fared(rates[cell], percent) for cell, percent in goodput.items()}
+
+
+def _cell(row: Mapping[str, str]) -> tuple[str, str]:
+    return row["path"], row.get("scaling") or row["arm"]
+
+
+def _table(campaign: Path, name: str) -> list[dict[str, str]]:
+    with (campaign / "tables" / f"{name}.csv").open(newline="") as table:
+        return list(csv.DictReader(table))
