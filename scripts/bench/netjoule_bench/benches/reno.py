@@ -60,8 +60,9 @@ def section(repo: Path, *, quick: bool) -> Section:
         "The kernel's Reno over a router of the running link, and the simulator's",
         ["path, scaling", "rate Mb/s", "simulated", "goodput %", "simulated"],
         rows,
-        f"{runs} flows each, 20 to 120 s; goodput: difference from no scaling in the same mini-block. "
-        "Modelled link, real kernel; offloads are off. Linux' Reno counts segments: the simulator acknowledges each.",
+        f"{runs} flows each, 20 to 120 s; goodput: difference from no scaling in the same mini-block. The "
+        "link is a model, the kernel real; offloads are off. Linux' Reno counts segments: the simulator "
+        "acknowledges each.",
         verdicts=[verdict for cell, pair in sorted(pairs.items()) for verdict in _verdicts(cell, *pair)],
     )
 

@@ -10,16 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import netjoule_contracts as contracts
 from netjoule.core.errors import RunFailed
 
 _MOST_ROWS = 100_000
 """Two routers for more than an hour, longer than any run."""
-_SAME = (
-    *("host", "direction", "element", "rate_mbps", "max_rate_mbps", "mean_rate_mbps", "mean_cubic"),
-    *("asleep_share", "switches", "arrived_packets", "arrived_bytes", "dropped_packets"),
-    *("flows_arrived_packets", "flows_dropped_packets", "queue_packets"),
-)
-_TICKS = ("ticks", "tick_late_mean_us", "tick_late_max_us")
 
 
 class RouterLog:
@@ -55,5 +50,5 @@ class RouterLog:
 def row_of(told: Mapping[str, Any], origin_ns: int) -> dict[str, Any]:
     """A row of routers.csv from a line of the link."""
     spans = {f"t_{edge}_s": (int(told[f"t_{edge}_ns"]) - origin_ns) / 1e9 for edge in ("start", "end")}
-    rest = {name: told[name] for name in _SAME} | {name: told.get(name) for name in _TICKS}
-    return rest | spans | {"kind": told["scaling"]}
+    same = {field["name"]: told.get(field["name"]) for field in contracts.table("routers")["fields"]}
+    return same | spans | {"kind": told["scaling"]}
