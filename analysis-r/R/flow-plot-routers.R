@@ -15,18 +15,25 @@ router_figures <- function(campaign, tables) {
   if (campaign$arm != "scaling" || is.null(tables$router_energy) || is.null(tables$measure_contrasts)) {
     return(list())
   }
+  series <- if (!is.null(tables$router_series)) {
+    cells <- uniqueN(tables$router_series$cell)
+    list(figure(
+      "router-series", "Routers that scale their rate, step by step", router_series_plot(campaign, tables$router_series),
+      2.2 + 2 * cells, tables = "router_series"
+    ))
+  }
   points <- router_points(campaign, tables)
   inner <- replace(campaign, "factors", list(setdiff(campaign$factors, "path")))
   points[, place := cell_name(inner, points)]
   places <- unique(points$place)
-  lapply(seq_along(places), function(i) {
+  c(series, lapply(seq_along(places), function(i) {
     title <- paste(c("Routers that scale their rate", if (nzchar(places[i])) places[i]), collapse = ": ")
     name <- if (length(places) == 1L) "routers" else sprintf("routers-%02d", i)
     figure(
       name, plain_text(title, 100L), router_plot(campaign, points[place == places[i]], title), 7.2,
       tables = c("energy_summary", "measure_contrasts")
     )
-  })
+  }))
 }
 
 # One row per way of scaling, cell and panel.
