@@ -322,6 +322,7 @@ allowed$measure_contrasts <- c(
   })
 )
 of_reference <- function(rows) is.na(rows$reference)
+allowed$router_series <- list()
 allowed$router_energy <- c(
   for_columns(
     c("power_difference_percent", "energy_difference_percent"), of_reference

@@ -68,6 +68,7 @@ def test_every_shipped_workload_is_compared() -> None:
         "capacity-alone",
         "capacity-both",
         "capacity-live",
+        "capacity-series",
         "capacity-bursts",
         "capacity-varying",
     }  # version 0.1 did not have them
