@@ -9,24 +9,19 @@ router_panels <- c(
 
 #' A figure of four panels for each combination of the factors but the path, a line for each path
 #'
+#' Before them those of the series.
+#'
 #' @return list of figures; empty where another factor is compared, or nothing scales.
 #' @noRd
 router_figures <- function(campaign, tables) {
   if (campaign$arm != "scaling" || is.null(tables$router_energy) || is.null(tables$measure_contrasts)) {
     return(list())
   }
-  series <- if (!is.null(tables$router_series)) {
-    cells <- uniqueN(tables$router_series$cell)
-    list(figure(
-      "router-series", "Routers that scale their rate, step by step", router_series_plot(campaign, tables$router_series),
-      2.2 + 2 * cells, tables = "router_series"
-    ))
-  }
   points <- router_points(campaign, tables)
   inner <- replace(campaign, "factors", list(setdiff(campaign$factors, "path")))
   points[, place := cell_name(inner, points)]
   places <- unique(points$place)
-  c(series, lapply(seq_along(places), function(i) {
+  c(router_series_figures(campaign, tables$router_series), lapply(seq_along(places), function(i) {
     title <- paste(c("Routers that scale their rate", if (nzchar(places[i])) places[i]), collapse = ": ")
     name <- if (length(places) == 1L) "routers" else sprintf("routers-%02d", i)
     figure(

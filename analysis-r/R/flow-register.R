@@ -25,7 +25,9 @@ register_load("flow",
   tables_beside = function(campaign) {
     list(router_energy = router_energy(campaign), router_series = router_series(campaign))
   },
-  rare_tables = c("router_energy", "router_series", "pacer_verdict", "flows", "flow_shares", "fairness", "table_iv", "side_by_side"),
+  rare_tables = c(
+    "router_energy", "router_series", "pacer_verdict", "flows", "flow_shares", "fairness", "table_iv", "side_by_side"
+  ),
   of_arm = list(transport = list(
     factors = flow_cell, invalid_factors = c("payload_bytes", "offered_rate_mbps"),
     looks = function() stats::setNames(transport_looks(), replace(names(transport_looks()), 1L, "arm")),

@@ -1,69 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# What routers that scale do from moment to moment: service rate and arrivals of the runs of one block.
+# What routers that scale do from moment to moment: service rate and arrivals of every run.
 
 # Longer steps hide what the rule does.
 longest_series_step_s <- 1
+# More cells than a reader looks through; the table has all of them.
+most_series_figures <- 12L
 
 #' Service rate of the first router that scales, and what came to it, step by step
 #'
-#' Of the first block that has a run that counts of each arm and cell, in steps of a second at most.
+#' Of every run that counts, where steps last a second at most.
 #'
 #' @return data.table by the contract router_series.table.json; NULL where another factor is compared or nothing is that
 #'   fine.
 #' @noRd
 router_series <- function(campaign) {
   runs <- campaign$runs[usable == TRUE & kind == "work"]
-  path <- if (nrow(runs) > 0L) file.path(block_home(campaign$dir, min(runs$block)), "routers.csv")
-  if (campaign$arm != "scaling" || is.null(path) || !file.exists(path)) {
+  if (campaign$arm != "scaling" || nrow(runs) == 0L) {
     return(NULL)
   }
-  rows <- read_typed(path, c(run_id = "character", schema_columns("routers")), ends_with_newline(path))
-  rows <- rows[kind != "varying"][element == min(element)]
-  if (nrow(rows) == 0L || rows[, max(t_end_s - t_start_s)] > longest_series_step_s) {
+  paths <- file.path(unique(block_home(campaign$dir, sort(unique(runs$block)))), "routers.csv")
+  paths <- paths[file.exists(paths)]
+  # Of many coarse blocks only one is read.
+  first <- if (length(paths) > 0L) scaling_steps(paths[1])
+  if (NROW(first) == 0L || first[, max(t_end_s - t_start_s)] > longest_series_step_s) {
     return(NULL)
   }
-  runs <- runs[block == min(block)]
+  rows <- rbindlist(c(list(first), lapply(paths[-1], scaling_steps)))
+  runs <- runs[, c("run_id", "block", "arm", campaign$factors), with = FALSE]
   runs[, cell := cell_name(campaign, runs)]
-  found <- merge(rows[, !"kind"], runs[, c("run_id", "arm", "cell", campaign$factors), with = FALSE], by = "run_id")
+  found <- merge(rows, runs, by = "run_id")
   found[, arrived_mbps := mbit_per_byte * arrived_bytes / (t_end_s - t_start_s)]
-  columns <- c("run_id", "arm", "cell", "t_start_s", "t_end_s", "mean_rate_mbps", "arrived_mbps", "queue_packets")
-  found <- found[, c(columns, campaign$factors), with = FALSE][in_arm_order(campaign, found, found$arm)]
-  table_of("router_series", found)
+  setorderv(found, c("block", "run_id", "t_start_s"))
+  columns <- c("run_id", "block", "arm", "cell", "t_start_s", "t_end_s", "mean_rate_mbps", "arrived_mbps")
+  found <- found[, c(columns, "queue_packets", campaign$factors), with = FALSE]
+  table_of("router_series", found[in_arm_order(campaign, found, found$arm)])
 }
 
-#' Figure of the series: a panel for each cell and way of scaling, with the arrivals without it behind
+# Of each run the router of its path that comes first: other elements may stand before it.
+scaling_steps <- function(path) {
+  types <- schema_columns("routers")
+  rows <- read_typed(path, c(run_id = "character", types), ends_with_newline(path))
+  rows[kind != "varying"][, .SD[element == min(element)], by = run_id]
+}
+
+#' A figure of the first block for each cell, at most `most_series_figures`
 #' @noRd
-router_series_plot <- function(campaign, series) {
-  reference <- reference_arm(campaign)
-  ways <- setdiff(planned_arms(campaign), reference)
-  panel <- function(rows, what, value) {
-    rows[, list(t_s = t_end_s, value = get(value), what = what, cell, arm)]
+router_series_figures <- function(campaign, series) {
+  if (is.null(series)) {
+    return(list())
   }
-  own <- series[arm != reference]
-  behind <- rbindlist(lapply(ways, function(way) panel(series[arm == reference], "arrivals without", "arrived_mbps")[
-    , arm := way
-  ]))
-  lines <- rbindlist(list(
-    behind, panel(own, "arrivals", "arrived_mbps"), panel(own, "service rate", "mean_rate_mbps")
-  ))
-  kinds <- c("arrivals without", "arrivals", "service rate")
-  lines[, `:=`(
-    what = factor(what, kinds), arm = factor(arm, ways), cell = factor(cell, unique(as.character(series$cell)))
-  )]
-  plot <- ggplot(lines, aes(t_s, value, colour = what)) +
-    geom_line(linewidth = 0.4) +
-    ggplot2::facet_grid(cell ~ arm) +
-    ggplot2::scale_colour_manual(name = NULL, values = c("grey70", arm_colours[1:2])) +
+  series <- series[block == min(block)]
+  cells <- utils::head(unique(series$cell), most_series_figures)
+  lapply(seq_along(cells), function(i) {
+    title <- paste(c("Service rate and arrivals, step by step", if (nzchar(cells[i])) cells[i]), collapse = ": ")
+    plot <- router_series_plot(campaign, series[cell == cells[i]], title)
+    figure(
+      if (length(cells) == 1L) "router-series" else sprintf("router-series-%02d", i), plain_text(title, 100L), plot,
+      1.9 + 2 * max(1L, length(series_ways(campaign))), tables = "router_series"
+    )
+  })
+}
+
+series_ways <- function(campaign) setdiff(planned_arms(campaign), reference_arm(campaign))
+
+# A panel for each way of scaling, with the arrivals without it behind.
+router_series_plot <- function(campaign, series, title) {
+  reference <- reference_arm(campaign)
+  ways <- intersect(series_ways(campaign), series$arm)
+  if (length(ways) == 0L) {
+    return(NULL)
+  }
+  kinds <- c(paste("arrivals with", plain_text(reference, 20L)), "service rate", "arrivals")
+  lines <- rbindlist(lapply(ways, function(way) {
+    rbindlist(list(
+      series[arm == reference, list(arm = way, t_s = t_end_s, value = arrived_mbps, line = kinds[1])],
+      series[arm == way, list(arm, t_s = t_end_s, value = mean_rate_mbps, line = kinds[2])],
+      series[arm == way, list(arm, t_s = t_end_s, value = arrived_mbps, line = kinds[3])]
+    ))
+  }))
+  lines[, `:=`(line = factor(line, kinds), arm = factor(arm, ways))]
+  # The later a kind, the more it lies on top: thin arrivals stay visible on the rate that they follow.
+  plot <- ggplot(lines, aes(t_s, value, colour = line, linewidth = line)) +
+    geom_line() +
+    facet_wrap(ggplot2::vars(arm), ncol = 1L, labeller = ggplot2::as_labeller(function(arm) plain_text(arm, 40L))) +
+    ggplot2::scale_colour_manual(name = NULL, values = c("grey60", arm_colours[2:1]), drop = FALSE) +
+    ggplot2::scale_linewidth_manual(name = NULL, values = c(0.4, 1.3, 0.35), drop = FALSE) +
     scale_x_continuous(name = "Time (s)") +
-    scale_y_continuous(name = "Mb/s", labels = number_text) +
+    scale_y_continuous(name = "Mb/s", labels = number_text, limits = c(0, NA)) +
     netjoule_theme() +
     labs(
-      title = "Routers that scale their rate, step by step", caption = source_line(campaign, NULL),
+      title = plain_text(title, 100L), caption = source_line(campaign, NULL),
       subtitle = subtitle_words(campaign, NULL, "One run of each: what the router served at, and what came to it.")
     )
   with_alt(plot, paste0(
-    "Service rate and arrivals over time for ", toString(ways), " and for ", toString(levels(lines$cell)), ". ",
-    alt_end(campaign)
+    plain_text(title, 100L), ". Lines over time for ", toString(plain_text(ways, 40L)), ": the router's service rate (",
+    span_words(series[arm != reference, mean_rate_mbps]), " Mb/s), what came to it, and what came with ",
+    plain_text(reference, 20L), ". ", alt_end(campaign)
   ))
 }

@@ -14,6 +14,7 @@ for folder in (
     "cli",
     "gate",
     "gate/outputs",
+    "loads",
     "rigs",
     "publishing",
     "validation",

@@ -97,3 +97,70 @@ test_that("a figure has four panels and a line for each path, for each combinati
   expect_equal(points[panel == router_panels[["t_a_mbps"]] & line == "far", value], mean(-80 / (8 + 0.1 * 1:3)))
   expect_identical(router_figures(replace(campaign, "arm", "path"), tables), list())
 })
+
+# What routers did in steps of `step_s`: other elements stand before the router of the path far.
+with_series <- function(campaign, step_s = 0.5, blocks = 1:2) {
+  campaign$dir <- withr::local_tempdir(.local_envir = parent.frame())
+  campaign$runs <- copy(campaign$results)[, `:=`(measurable = TRUE, transport = "tcp", congestion_control = "reno")]
+  for (of_block in blocks) {
+    home <- file.path(campaign$dir, "blocks", of_block)
+    dir.create(home, recursive = TRUE)
+    runs <- campaign$runs[block == of_block]
+    rows <- runs[, CJ(run_id = run_id, step = 0:1)][runs, on = "run_id"]
+    rows <- rows[, list(
+      run_id,
+      element = fifelse(path == "far", 3L, 2L), kind = fifelse(arm == "slow", "practra", "none"),
+      t_start_s = step * step_s, t_end_s = (step + 1) * step_s, rate_mbps = 7, max_rate_mbps = 10,
+      mean_rate_mbps = fifelse(arm == "slow", 7 - step, 10), mean_cubic = 0.3, asleep_share = 0, switches = 0L,
+      arrived_packets = 100L, arrived_bytes = 250000L * block, dropped_packets = 0L, flows_arrived_packets = 100L,
+      flows_dropped_packets = 0L, queue_packets = step
+    )]
+    later <- copy(rows)[, `:=`(element = element + 1L, mean_rate_mbps = 1)]
+    before <- copy(rows[element == 3L])[, `:=`(element = 2L, kind = "varying", mean_rate_mbps = 2)]
+    fwrite(rbindlist(list(before, rows, later)), file.path(home, "routers.csv"))
+  }
+  campaign$meters[, `:=`(device_form = NA_character_, quantity = "active_power", update_interval_s = NA_real_)]
+  campaign
+}
+
+test_that("a series is that of the first router that scales on each run's path, of every block", {
+  campaign <- with_series(scaled_campaign(told, blocks = 2L))
+  found <- router_series(campaign)
+  wanted <- names(schema_columns("router_series"))
+  expect_identical(names(found), c(wanted, "path"))
+  expect_identical(nrow(found), 2L * 2L * 2L * 2L)
+  expect_identical(found[, unique(cell)], c("Path near", "Path far"))
+  expect_identical(found[cell == "Path far" & arm == "slow" & block == 1L, mean_rate_mbps], c(7, 6))
+  expect_identical(unique(found[arm == "none", mean_rate_mbps]), 10)
+  # 250,000 bytes in half a second, twice as many in the second block.
+  expect_equal(found[, unique(arrived_mbps), by = block]$V1, c(4, 8))
+  expect_equal(found[arm == "slow" & block == 2L & path == "near", t_end_s], c(0.5, 1))
+})
+
+test_that("there is no series of coarse steps, of another arm, of no router and of no run that counts", {
+  expect_null(router_series(with_series(scaled_campaign(told), step_s = 20)))
+  campaign <- with_series(scaled_campaign(told))
+  expect_null(router_series(replace(campaign, "arm", "path")))
+  nothing <- copy(campaign$runs)[, usable := FALSE]
+  expect_null(router_series(replace(campaign, "runs", list(nothing))))
+  expect_null(router_series(with_series(scaled_campaign(told), blocks = integer())))
+})
+
+test_that("each cell has a figure of the first block, with the arrivals without scaling behind", {
+  campaign <- with_series(scaled_campaign(told))
+  series <- router_series(campaign)
+  figures <- router_series_figures(campaign, series)
+  expect_identical(vapply(figures, `[[`, "", "name"), c("router-series-01", "router-series-02"))
+  expect_match(figures[[2]]$title, "step by step: Path far", fixed = TRUE)
+  drawn <- figures[[2]]$plot$data
+  expect_identical(levels(drawn$line), c("arrivals with none", "service rate", "arrivals"))
+  expect_identical(levels(drawn$arm), "slow")
+  expect_equal(drawn[line == "service rate", value], c(7, 6))
+  expect_equal(drawn[line != "service rate", value], rep(4, 4))
+  one <- router_series_figures(campaign, series[path == "near"])
+  expect_identical(one[[1]]$name, "router-series")
+  expect_identical(router_series_figures(campaign, NULL), list())
+  expect_null(router_series_plot(campaign, series[arm == "none"], "x"))
+  many <- rbindlist(lapply(1:14, function(i) copy(series)[, cell := paste("cell", i)]))
+  expect_length(router_series_figures(campaign, many), most_series_figures)
+})

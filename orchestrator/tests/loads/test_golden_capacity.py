@@ -9,6 +9,7 @@ import math
 import tarfile
 from pathlib import Path
 
+import series_figures
 from tiny_campaign import netjoule, table
 
 ROOT = Path(__file__).parents[3]
@@ -18,17 +19,42 @@ RELATIVE, ABSOLUTE = 1e-6, 1e-9
 
 
 def test_the_study_alone_gives_the_tables_that_are_kept(tmp_path: Path) -> None:
-    where = ROOT / "testbed/topologies/troubled-marriage-simulated.yaml"
-    out = tmp_path / "anew"
-    done = netjoule(
-        *("run", "capacity-alone", "--testbed", str(where), "--seed", SEED, "--rigs", "2", "--out", str(out))
-    )
-    assert done.returncode == 0, done.stderr
+    out = run("capacity-alone", tmp_path)
     for name in ("energy_summary", "measure_contrasts", "router_energy"):
         kept = kept_table("capacity-alone", name)
         anew = table(out / "tables" / f"{name}.csv")
         assert len(kept) == len(anew) > 0
         assert [differing(one, other) for one, other in zip(kept, anew, strict=True)] == [[]] * len(kept)
+
+
+def test_single_runs_give_the_figures_that_the_page_states(tmp_path: Path) -> None:
+    runs = series_figures.read(run("capacity-series", tmp_path))
+
+    def told(path: str, arm: str, of: series_figures.Measure, scale: float, form: str) -> str:
+        found = series_figures.over_blocks(runs[path, arm], of)
+        assert found is not None
+        return f"{scale * found[0]:{form}} ± {scale * found[1]:{form}}"
+
+    page = (ROOT / "docs/findings-capacity.md").read_text(encoding="utf-8")
+    rows = dict(line[2:].split(" | ", 1) for line in page.splitlines() if "| T3." in line)
+    recovery, highest = series_figures.recovery_s, series_figures.highest_arrivals_mbps
+    for arm in ("none", "practra-10"):
+        assert f"{told('rtt-100', arm, recovery, 1, '.1f').removesuffix(' ± 0.0')} s" in rows["T3.4"]
+    assert f"{told('rtt-100', 'practra-1000', recovery, 1, '.1f')} s" in rows["T3.5"]
+    wasted = told("rtt-100", "practra-1000", series_figures.wasted_in_recovery, 100, ".0f")
+    assert f"{wasted} % of the recovery" in rows["T3.5"]
+    for arm in ("none", "practra-10", "practra-1000"):
+        for path in ("rtt-100-bursts", "rtt-100-both"):
+            assert told(path, arm, highest, 1, ".1f") in rows["T3.10"]
+    assert f"{told('rtt-100-both', 'practra-1000', series_figures.wasted, 100, '.0f')} %" in rows["T3.11"]
+    assert f"{told('rtt-100-both', 'practra-10', series_figures.capped, 100, '.0f')} %" in rows["T3.11"]
+
+
+def run(name: str, folder: Path) -> Path:
+    where, out = ROOT / "testbed/topologies/troubled-marriage-simulated.yaml", folder / "anew"
+    done = netjoule("run", name, "--testbed", str(where), "--seed", SEED, "--rigs", "2", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    return out
 
 
 def kept_table(campaign: str, name: str) -> list[dict[str, str]]:
