@@ -19,14 +19,13 @@ router_series <- function(campaign) {
   if (campaign$arm != "scaling" || nrow(runs) == 0L) {
     return(NULL)
   }
-  paths <- file.path(unique(block_home(campaign$dir, sort(unique(runs$block)))), "routers.csv")
-  paths <- paths[file.exists(paths)]
-  # Of many coarse blocks only one is read.
-  first <- if (length(paths) > 0L) scaling_steps(paths[1])
+  files <- router_files(campaign, runs)
+  # Of many coarse files only one is read.
+  first <- if (nrow(files) > 0L) scaling_steps(files$path[1], files$run_id[1])
   if (NROW(first) == 0L || first[, max(t_end_s - t_start_s)] > longest_series_step_s) {
     return(NULL)
   }
-  rows <- rbindlist(c(list(first), lapply(paths[-1], scaling_steps)))
+  rows <- rbindlist(c(list(first), Map(scaling_steps, files$path[-1], files$run_id[-1])), use.names = TRUE)
   runs <- runs[, c("run_id", "block", "arm", campaign$factors), with = FALSE]
   runs[, cell := cell_name(campaign, runs)]
   found <- merge(rows, runs, by = "run_id")
@@ -37,10 +36,25 @@ router_series <- function(campaign) {
   table_of("router_series", found[in_arm_order(campaign, found, found$arm)])
 }
 
+# Where the routers of runs are told of: of a simulated block in one file, elsewhere in one for each run.
+router_files <- function(campaign, runs) {
+  runs <- runs[order(block)]
+  home <- block_home(campaign$dir, runs$block)
+  files <- if (is_simulated(campaign)) {
+    unique(data.table(path = file.path(home, "routers.csv"), run_id = NA_character_))
+  } else {
+    data.table(path = file.path(home, "runs", runs$run_id, "routers.csv"), run_id = runs$run_id)
+  }
+  files[file.exists(path)]
+}
+
+step_columns <- c("element", "kind", "t_start_s", "t_end_s", "mean_rate_mbps", "arrived_bytes", "queue_packets")
+
 # Of each run the router of its path that comes first: other elements may stand before it.
-scaling_steps <- function(path) {
-  types <- schema_columns("routers")
-  rows <- read_typed(path, c(run_id = "character", types), ends_with_newline(path))
+scaling_steps <- function(path, id) {
+  of_block <- if (is.na(id)) c(run_id = "character")
+  rows <- read_typed(path, c(of_block, schema_columns("routers")[step_columns]), ends_with_newline(path))
+  if (!is.na(id)) rows[, run_id := id]
   rows[kind != "varying"][, .SD[element == min(element)], by = run_id]
 }
 

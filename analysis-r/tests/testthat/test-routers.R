@@ -99,12 +99,10 @@ test_that("a figure has four panels and a line for each path, for each combinati
 })
 
 # What routers did in steps of `step_s`: other elements stand before the router of the path far.
-with_series <- function(campaign, step_s = 0.5, blocks = 1:2) {
+with_series <- function(campaign, step_s = 0.5, blocks = 1:2, simulated = TRUE) {
   campaign$dir <- withr::local_tempdir(.local_envir = parent.frame())
   campaign$runs <- copy(campaign$results)[, `:=`(measurable = TRUE, transport = "tcp", congestion_control = "reno")]
   for (of_block in blocks) {
-    home <- file.path(campaign$dir, "blocks", of_block)
-    dir.create(home, recursive = TRUE)
     runs <- campaign$runs[block == of_block]
     rows <- runs[, CJ(run_id = run_id, step = 0:1)][runs, on = "run_id"]
     rows <- rows[, list(
@@ -117,10 +115,22 @@ with_series <- function(campaign, step_s = 0.5, blocks = 1:2) {
     )]
     later <- copy(rows)[, `:=`(element = element + 1L, mean_rate_mbps = 1)]
     before <- copy(rows[element == 3L])[, `:=`(element = 2L, kind = "varying", mean_rate_mbps = 2)]
-    fwrite(rbindlist(list(before, rows, later)), file.path(home, "routers.csv"))
+    write_routers(rbindlist(list(before, rows, later)), campaign$dir, of_block, simulated)
   }
+  campaign$meta$topology$kind <- if (simulated) "simulated" else "emulated"
   campaign$meters[, `:=`(device_form = NA_character_, quantity = "active_power", update_interval_s = NA_real_)]
   campaign
+}
+
+write_routers <- function(rows, dir, of_block, simulated) {
+  put <- function(rows, home) {
+    dir.create(home, recursive = TRUE)
+    fwrite(rows, file.path(home, "routers.csv"))
+  }
+  if (simulated) {
+    return(put(rows, file.path(dir, "blocks", of_block)))
+  }
+  for (id in unique(rows$run_id)) put(rows[run_id == id, !"run_id"], file.path(dir, "runs", id))
 }
 
 test_that("a series is that of the first router that scales on each run's path, of every block", {
@@ -135,6 +145,9 @@ test_that("a series is that of the first router that scales on each run's path, 
   # 250,000 bytes in half a second, twice as many in the second block.
   expect_equal(found[, unique(arrived_mbps), by = block]$V1, c(4, 8))
   expect_equal(found[arm == "slow" & block == 2L & path == "near", t_end_s], c(0.5, 1))
+  # Elsewhere each run has a file of its own.
+  apart <- router_series(with_series(scaled_campaign(told, blocks = 2L), simulated = FALSE))
+  expect_equal(apart, found)
 })
 
 test_that("there is no series of coarse steps, of another arm, of no router and of no run that counts", {
