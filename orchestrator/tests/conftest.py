@@ -59,12 +59,11 @@ def secrets_of_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Synthetic campaigns of the three exercises of the coursework, never changed."""
+    """Campaigns of the exercises of the coursework, never changed."""
     import coursework_folders as folders
 
     folder = tmp_path_factory.mktemp("coursework")
-    for name, design in folders.designs().items():
-        folders.fly(folder, name, design)
+    folders.fly_all(folder)
     return folder
 
 

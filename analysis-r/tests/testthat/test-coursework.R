@@ -6,12 +6,21 @@ skeleton <- function() {
 }
 
 exercises <- c("envelope", "floor", "congestion")
+every_exercise <- c(exercises, "scaling")
 
 # Analysed once: what a folder that is handed in has of it is not changed.
 analysed_dir <- synthetic_campaign(transports = c("udp", "null"), offered_rate_mbps = c(3, 12), noise_w = 0.01)
 analyse(analysed_dir)
 
-#' A folder as a student hands it in: the report, and three analysed campaigns unless told otherwise
+# The shipped campaign of the fourth exercise.
+scaling_dir <- file.path(tempfile("golden"), "scaling")
+utils::unzip(
+  file.path(dirname(dirname(contracts_dir())), "results", "golden", "coursework-scaling.zip"),
+  exdir = dirname(scaling_dir)
+)
+analyse(scaling_dir)
+
+#' A folder as a student hands it in: the report, and analysed campaigns unless told otherwise
 handed_in <- function(analysed = TRUE) {
   folder <- tempfile("coursework")
   dir.create(folder)
@@ -21,6 +30,8 @@ handed_in <- function(analysed = TRUE) {
       dir.create(file.path(folder, exercise))
       file.copy(file.path(analysed_dir, c("tables", "figures")), file.path(folder, exercise), recursive = TRUE)
     }
+    dir.create(file.path(folder, "scaling"))
+    file.copy(file.path(scaling_dir, c("tables", "figures")), file.path(folder, "scaling"), recursive = TRUE)
   }
   folder
 }
@@ -51,14 +62,21 @@ test_that("the template stands where rmarkdown::draft() looks for it", {
   expect_true(all(c("name: netjoule coursework", "create_dir: false") %in% about))
 })
 
-test_that("its chunks show the tables and figures of the three exercises", {
+test_that("its chunks show the tables and figures of the exercises", {
   folder <- handed_in()
   made <- knitted(folder)
   expect_false(any(grepl("Error|not analysed", made, ignore.case = TRUE)))
   summary <- data.table::fread(file.path(folder, "envelope", "tables", "ea_summary.csv"))
   ea <- summary[transport == "udp" & payload_bytes == 64 & offered_rate_mbps == 12, ea_j_per_mbit_mean]
   expect_gt(sum(grepl(format(round(ea, 4), nsmall = 4), made, fixed = TRUE)), 0)
-  for (figure in c("envelope/figures/envelope", "floor/figures/floor", "congestion/figures/goodput")) {
+  saved <- data.table::fread(file.path(folder, "scaling", "tables", "router_energy.csv"))
+  saved <- saved[arm == "practra-10" & path == "rtt-100" & form == "cubic" & static_ratio == 0.5, saving_ratio]
+  expect_gt(sum(grepl(format(round(saved, 3), nsmall = 3), made, fixed = TRUE)), 0)
+  expect_identical(sum(grepl("P_s = 0.5 of P\\(r_max\\)", made)), 1L)
+  figures <- c(
+    "envelope/figures/envelope", "floor/figures/floor", "congestion/figures/goodput", "scaling/figures/routers"
+  )
+  for (figure in figures) {
     expect_true(any(grepl(paste0(figure, ".svg"), made, fixed = TRUE)), info = figure)
   }
   sourced <- grepl("Power at client .*: modelled; radio: link-model; in this model", made)
@@ -68,7 +86,7 @@ test_that("its chunks show the tables and figures of the three exercises", {
 
 test_that("without campaigns it says what to run", {
   made <- knitted(handed_in(analysed = FALSE))
-  expect_identical(sum(grepl("Not analysed yet", made)), length(exercises))
+  expect_identical(sum(grepl("Not analysed yet", made)), length(every_exercise))
   expect_false(any(grepl("Error|NULL", made)))
 })
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders as students hand them in: synthetic campaigns of the three exercises, and what is right of them.
+"""Folders as students hand them in: campaigns of the exercises, and what is right of them.
 
-What is right is worked out here without the code under test, from result.json and flow.json.
+Three are synthetic, that of `scaling` is the shipped one, which is simulated. What is right is worked out
+here without the code under test, from what the runs wrote.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from plans import plan
 
 from netjoule.cli.app import run_command
 from netjoule.coursework.exercises import EXERCISES
+from netjoule.coursework.start import golden_bundle, unpack
 from netjoule.workload.workload import Timing
 from netjoule_contracts.lift.results import lifted_result
 from netjoule_synthetic import Design, LinearPower, Meter, write
@@ -57,7 +59,7 @@ def cap_held_back(transport: str, _payload: int, rate_mbps: float) -> float:
 
 
 def designs(**changes: Any) -> dict[str, Design]:
-    """A design for each exercise; `changes` hold for all."""
+    """A design for each exercise that is not simulated; `changes` hold for all."""
     shared: dict[str, Any] = {"blocks": BLOCKS, "timing": TIMING, **SCATTER}
     of: dict[str, dict[str, Any]] = {
         "envelope": {
@@ -93,6 +95,13 @@ def fly(folder: Path, exercise: str, design: Design) -> Path:
     if exercise == "congestion":
         edit(place / "campaign.json", lambda d: d["topology"]["link"].update(preset="seed-like"))
     return place
+
+
+def fly_all(folder: Path, **changed: Design) -> None:
+    """Write the campaigns of all exercises, some of other designs."""
+    for name, design in (designs() | changed).items():
+        fly(folder, name, design)
+    unpack(golden_bundle(EXERCISES["scaling"]), folder / "scaling")
 
 
 def checked(folder: Path, *words: str) -> int:
@@ -152,7 +161,7 @@ def values(campaign: Path, cell: tuple[str, int, float], name: str) -> list[floa
 
 
 def right_answers(folder: Path) -> dict[str, dict[str, Any]]:
-    """What is right of the three campaigns of a folder."""
+    """What is right of the campaigns of a folder."""
 
     def mean(exercise: str, cell: tuple[str, int, float], name: str) -> float:
         return fmean(values(folder / exercise, cell, name))
@@ -194,4 +203,40 @@ def right_answers(folder: Path) -> dict[str, dict[str, Any]]:
             "tcp_brings_more_because": "messages_share_packets",
             "cap_is_measured": False,
         },
+        "scaling": right_of_scaling(folder / "scaling"),
+    }
+
+
+def simulated_values(campaign: Path, arm: str, path: str) -> list[dict[str, float]]:
+    """Measures and goodput of each run of an arm over a path, block by block."""
+    found = []
+    for block in range(1, len(list((campaign / "blocks").iterdir())) + 1):
+        for line in (campaign / f"blocks/{block}/results.ndjson").read_text().splitlines():
+            result = json.loads(line)
+            if (result["arm"], result["factors"]["path"]) == (arm, path):
+                found.append({**result["measures"], "t_a_mbps": result["work"]["work_per_s"]})
+    return found
+
+
+def right_of_scaling(campaign: Path) -> dict[str, Any]:
+    far, without = (simulated_values(campaign, arm, "rtt-100") for arm in ("practra-10", "none"))
+
+    def mean(name: str) -> float:
+        return fmean(run[name] for run in far)
+
+    pairs = [(ours["t_a_mbps"] / theirs["t_a_mbps"], ours) for ours, theirs in zip(far, without, strict=True)]
+    lost = 1 - fmean(ratio for ratio, _ in pairs)
+    return {
+        "far_service_rate_mbps": mean("service_rate_mbps"),
+        "far_saving_ratio": mean("saving_linear_ratio"),
+        "far_saving_cubic_ratio": mean("saving_cubic_ratio"),
+        "far_goodput_lost_percent": 100 * lost,
+        "energy_more_percent": 100
+        * (fmean((0.5 + 0.5 * (1 - run["saving_linear_ratio"])) / ratio for ratio, run in pairs) - 1),
+        "break_even_static_ratio": 1 - lost / mean("saving_linear_ratio"),
+        "saves_most_near": "practra-10",
+        "loses_least_alone": "practra-1000",
+        "loses_least_with_bursts": "practra-10",
+        "long_mrci_loses_more_because": "rate_rises_too_late",
+        "measured_on_a_router": False,
     }

@@ -62,7 +62,7 @@ def test_one_wrong_answer_is_one_wrong_answer(finished, right, exercise, questio
     from netjoule.coursework import cells
     from netjoule.coursework.question import judge
 
-    found = cells.read(finished / exercise)
+    found = cells.read(finished / exercise, EXERCISES[exercise].cell_factors)
     for other in EXERCISES[exercise].questions:
         assert judge(exercise, other, right[exercise][other.name], found).verdict == "right"
     told = judge(exercise, question, wrong(question, right[exercise][question.name]), found)

@@ -52,6 +52,36 @@ def test_another_campaign_is_refused(handed_in, change, capsys):
     same_sentence(refused(handed_in, capsys))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d["workload"]["factors"].update(path=["rtt-10"]),
+        lambda d: d["workload"]["flow"]["simulated"].update(delayed_acks=False),
+        lambda d: d["topology"]["presets"]["scaling"].update({"practra-10": {"kind": "none"}}),
+        lambda d: d["topology"]["presets"]["path"]["rtt-100"]["elements"].remove("access-100"),
+        lambda d: d["topology"]["presets"]["path"]["rtt-100"]["elements"].append("nowhere"),
+        lambda d: d["topology"]["elements"]["n1-100"].update(queue_packets=1000),
+        lambda d: d["topology"].pop("presets"),
+        lambda d: d["topology"].update(presets={}),
+    ],
+)
+def test_another_simulated_campaign_is_refused(handed_in, change, capsys):
+    folders.edit(handed_in / "scaling/campaign.json", change)
+    same_sentence(refused(handed_in, capsys, "--exercise", "scaling"))
+
+
+def test_a_simulated_campaign_with_a_defect_is_refused(handed_in, capsys):
+    place = handed_in / "scaling/blocks/2/results.ndjson"
+    place.write_text("".join(place.read_text().splitlines(keepends=True)[:-1]))
+    same_sentence(refused(handed_in, capsys, "--exercise", "scaling"))
+
+
+def test_paths_that_the_exercise_does_not_cross_may_differ(handed_in):
+    place = handed_in / "scaling/campaign.json"
+    folders.edit(place, lambda d: d["topology"]["elements"]["n1-50"].update(queue_packets=30))
+    assert folders.checked(handed_in, "--exercise", "scaling") == 0
+
+
 def test_a_campaign_with_a_defect_is_refused(handed_in, capsys):
     run = min((handed_in / "floor/runs").iterdir())
     folders.edit(run / "result.json", lambda d: d["nodes"][0].update(delta_p_w=77.0))
@@ -93,8 +123,7 @@ def test_a_question_that_the_campaign_does_not_decide_is_neither_right_nor_wrong
     design = folders.designs(
         loss=lambda *cell: folders.cap_loss("udp", *cell[1:]) if cell[0] != "dccp" else 0.0
     )
-    for name, one in designs_of(design).items():
-        folders.fly(tmp_path, name, one)
+    folders.fly_all(tmp_path, congestion=design["congestion"])
     folders.answer(tmp_path, folders.right_answers(tmp_path))
     assert folders.checked(tmp_path) == 4
     seen = capsys.readouterr()
@@ -106,14 +135,9 @@ def test_a_question_that_the_campaign_does_not_decide_is_neither_right_nor_wrong
     same_sentence(seen.err)
 
 
-def designs_of(changed):
-    """The changed design for congestion, the others as they are."""
-    return folders.designs() | {"congestion": changed["congestion"]}
-
-
 def test_tables_of_the_student_are_not_read(handed_in, capsys):
     for name in EXERCISES:
-        (handed_in / name / "tables").mkdir()
+        (handed_in / name / "tables").mkdir(exist_ok=True)
         (handed_in / name / "tables/ea_summary.csv").write_text("meter_id,ea_j_per_mbit_mean\nclient-cpu,7\n")
     assert folders.checked(handed_in) == 0
 
@@ -124,7 +148,9 @@ def test_a_campaign_that_is_refused_hides_no_verdict_on_the_others(handed_in, ca
     assert folders.checked(handed_in) == 4
     seen = capsys.readouterr()
     found = [json.loads(line) for line in seen.out.splitlines()]
-    assert folders.verdicts(found) == {n: "right" for n in folders.NAMES if n.startswith("floor.")}
+    assert folders.verdicts(found) == {
+        n: "right" for n in folders.NAMES if n.startswith(("floor.", "scaling."))
+    }
     refusals = [e for e in found if e["event"] == "refused"]
     assert [e["exercise"] for e in refusals] == ["envelope", "congestion"]
     assert seen.err.splitlines() == [f"netjoule: {e['detail']}" for e in refusals]

@@ -81,6 +81,60 @@ def test_where_transports_differ_more_is_decided_by_blocks(quic_above, answers):
     assert question.right(Cells(runs)) == frozenset(answers)
 
 
+def scaled(changes=()):
+    """Cells of three blocks, by way of scaling and path: goodput, service rate and saving of each."""
+    rates = {"none": 10.0, "practra-10": 8.0, "practra-100": 9.0, "practra-1000": 10.0}
+    goodputs = {"none": 9.0, "practra-10": 7.2, "practra-100": 7.8, "practra-1000": 8.1}
+    changes, found = dict(changes), []
+    for path in ("rtt-10", "rtt-100", "rtt-10-bursts", "rtt-100-bursts"):
+        for way, rate in rates.items():
+            goodput = changes.get((way, path), goodputs[way])
+            for block, off in enumerate((1.0, 1.001, 0.999), start=1):
+                numbers = {
+                    "goodput_mbps": goodput * off,
+                    "service_rate_mbps": rate * off,
+                    "saving_linear_ratio": max(0.0, 1 - rate / 10),
+                }
+                found.append(((way, path), Run(block, numbers)))
+    return Cells(found)
+
+
+def right_of(name, found):
+    return next(q for _, q in folders.QUESTIONS if q.name == name).right(found)
+
+
+def test_what_a_router_takes_and_saves_follows_from_the_campaign():
+    assert right_of("loses_least_alone", scaled()) == {"practra-1000"}
+    both = scaled({("practra-100", "rtt-100"): 8.1})
+    assert right_of("loses_least_alone", both) == {"practra-100", "practra-1000"}
+    assert right_of("saves_most_near", scaled()) == {"practra-10"}
+    assert right_of("far_goodput_lost_percent", scaled()).value == pytest.approx(20.0)
+    assert right_of("energy_more_percent", scaled()).value == pytest.approx(100 * (0.9 / 0.8 - 1))
+
+
+def test_where_energy_per_megabit_stays_follows_from_what_is_saved_and_lost():
+    question = scaled({("practra-10", "rtt-100"): 8.1})
+    assert right_of("break_even_static_ratio", question).value == pytest.approx(1 - 0.1 / 0.2)
+    for goodput in (9.0, 7.0):  # nothing is lost, or more than is saved
+        with raises(CannotTell):
+            right_of("break_even_static_ratio", scaled({("practra-10", "rtt-100"): goodput}))
+
+
+def test_why_a_long_mrci_loses_more_is_asked_only_where_it_does():
+    reversed_by_bursts = scaled({("practra-10", "rtt-100-bursts"): 8.5})
+    assert right_of("long_mrci_loses_more_because", reversed_by_bursts) == {"rate_rises_too_late"}
+    with raises(CannotTell):
+        right_of("long_mrci_loses_more_because", scaled())
+
+
+def test_a_router_that_brings_more_than_it_serves_is_none_of_the_model():
+    strays = EXERCISES["scaling"].strays
+    assert list(strays(scaled())) == []
+    assert [*strays(scaled({("practra-10", "rtt-10"): 8.3}))] == [
+        "practra-10, rtt-10 brings more than its router serves"
+    ]
+
+
 def test_a_cell_counts_blocks_once_and_says_what_it_lacks():
     key = ("udp", 64, 12.0)
     runs = (Run(1, {"floor_w": 1.0}), Run(1, {"floor_w": 3.0}), Run(2, {"floor_w": 5.0}), Run(3, {}))
@@ -138,6 +192,7 @@ def read_in_tables(folder):
         "envelope": read_of_envelope(folder / "envelope"),
         "floor": read_of_floor(folder / "floor"),
         "congestion": read_of_congestion(folder / "congestion"),
+        "scaling": read_of_scaling(folder / "scaling"),
     }
 
 
@@ -179,6 +234,35 @@ def read_of_congestion(folder):
         "tcp_frames_per_message": tcp("frames_per_message"),
         "tcp_brings_more_because": "messages_share_packets",
         "cap_is_measured": False,
+    }
+
+
+def of_far(folder, table, **wanted):
+    """Numbers of practra-10 over rtt-100, out of one of R's tables."""
+    wanted = {"arm": "practra-10", "path": "rtt-100", **wanted}
+    with (folder / f"tables/{table}.csv").open(newline="") as handle:
+        found = next(one for one in csv.DictReader(handle) if wanted.items() <= one.items())
+    return lambda column: float(found[column])
+
+
+def read_of_scaling(folder):
+    linear = of_far(folder, "router_energy", form="linear", static_ratio="0")
+    goodput = of_far(folder, "measure_contrasts", measure="t_a_mbps")
+    lost, saved = -goodput("difference_percent") / 100, linear("saving_ratio")
+    half = of_far(folder, "router_energy", form="linear", static_ratio="0.5")
+    cubic = of_far(folder, "router_energy", form="cubic", static_ratio="0")
+    return {
+        "far_service_rate_mbps": linear("service_rate_mbps"),
+        "far_saving_ratio": saved,
+        "far_saving_cubic_ratio": cubic("saving_ratio"),
+        "far_goodput_lost_percent": 100 * lost,
+        "energy_more_percent": half("energy_difference_percent"),
+        "break_even_static_ratio": 1 - lost / saved,
+        "saves_most_near": "practra-10",
+        "loses_least_alone": "practra-1000",
+        "loses_least_with_bursts": "practra-10",
+        "long_mrci_loses_more_because": "rate_rises_too_late",
+        "measured_on_a_router": False,
     }
 
 

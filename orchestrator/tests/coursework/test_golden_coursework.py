@@ -2,6 +2,7 @@
 """The shipped campaigns of the coursework: run on the emulated testbed, whole, small, able to answer."""
 
 import json
+import shutil
 from pathlib import Path
 
 import coursework_folders as folders
@@ -47,9 +48,13 @@ def test_a_campaign_is_sound_and_of_the_shipped_workload(unpacked: Path, name: s
 
 @EACH
 def test_it_says_that_it_is_modelled(unpacked: Path, name: str) -> None:
-    for path in (unpacked / name).glob("runs/*/result.json"):
-        for node in json.loads(path.read_text())["nodes"]:
-            assert (node["power_source"], node["radio_source"]) == ("modelled", "link-model")
+    results = [json.loads(path.read_text()) for path in (unpacked / name).glob("runs/*/result.json")]
+    for path in (unpacked / name).glob("blocks/*/results.ndjson"):
+        results += map(json.loads, path.read_text().splitlines())
+    radio = "link-model" if EXERCISES[name].preset else "simulated"
+    assert {
+        (node["power_source"], node["radio_source"]) for result in results for node in result["nodes"]
+    } == {("modelled", radio)}
 
 
 @EACH
@@ -101,7 +106,7 @@ def test_a_loss_of_some_thousandths_is_held_to_a_thousandth_and_never_below_0(un
     assert (refused.verdict, refused.words) == ("wrong", f"it cannot be below 0; {question.look_at}")
 
 
-@EACH
+@pytest.mark.parametrize("name", folders.designs())
 def test_every_cell_has_all_its_blocks(unpacked: Path, name: str) -> None:
     design = folders.designs()[name]
     blocks = json.loads((unpacked / name / "campaign.json").read_text())["workload"]["blocks"]
@@ -113,8 +118,17 @@ def test_every_cell_has_all_its_blocks(unpacked: Path, name: str) -> None:
                 assert len(cell.by_block("delta_p_w")) == blocks, str(cell)
 
 
+def test_every_cell_of_the_simulated_one_has_all_its_blocks(unpacked: Path) -> None:
+    document = json.loads((unpacked / "scaling/campaign.json").read_text())["workload"]
+    found = cells.read(unpacked / "scaling", ("path",))
+    for way in document["factors"]["scaling"]:
+        for path in document["factors"]["path"]:
+            cell = found.at(way, path)
+            assert len(cell.by_block("service_rate_mbps")) == document["blocks"], str(cell)
+
+
 def test_what_the_page_says_of_them_holds(unpacked: Path) -> None:
-    envelope, floor, congestion = (campaign_cells(unpacked, e) for e in EXERCISES.values())
+    envelope, floor, congestion = (campaign_cells(unpacked, EXERCISES[name]) for name in folders.designs())
     for transport in ("udp", "tcp", "quic"):
         for load in (6, 12, 24):
             small, large = (envelope.at(transport, size, load).mean("ea_j_per_mbit") for size in (64, 1440))
@@ -130,6 +144,12 @@ def test_what_the_page_says_of_them_holds(unpacked: Path) -> None:
     assert right == frozenset({"messages_per_second"})
 
 
-@EACH
+@pytest.mark.parametrize("name", folders.designs())
 def test_its_results_are_computed_anew(unpacked: Path, name: str) -> None:
     assert differing_anew(unpacked / name) == {}
+
+
+def test_a_run_of_the_simulated_one_is_the_same_again(unpacked: Path, tmp_path: Path) -> None:
+    campaign = shutil.copytree(unpacked / "scaling", tmp_path / "scaling")
+    for row in read_plan(campaign)[::53]:
+        assert run_command(["resume", str(campaign), "--write-out", row.run_id]) == 0, row.run_id

@@ -69,6 +69,7 @@ def test_every_shipped_workload_is_compared() -> None:
         "capacity-both",
         "capacity-live",
         "capacity-series",
+        "coursework-scaling",
         "capacity-bursts",
         "capacity-varying",
     }  # version 0.1 did not have them

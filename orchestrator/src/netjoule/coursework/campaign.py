@@ -18,6 +18,8 @@ from netjoule.coursework import cells, handin
 from netjoule.coursework.cells import CannotTell, Cells
 from netjoule.coursework.exercise import Exercise
 from netjoule.loads.flow.settings import FlowSettings
+from netjoule.topology import topology
+from netjoule.topology.paths import parameters
 from netjoule.validation.check import check_campaign
 from netjoule.workload.workload import Workload
 from netjoule_contracts.lift.workload import newest_campaign
@@ -44,7 +46,7 @@ def campaign_cells(folder: Path, exercise: Exercise) -> Cells:
     document = handin.read_document(place / "campaign.json")
     _require_exercise(place, document, exercise, again=exercise.run_command(str(folder)))
     _require_sound(place)
-    found = cells.read(place)
+    found = cells.read(place, exercise.cell_factors)
     _require_as_modelled(place, found, exercise)
     return found
 
@@ -58,8 +60,12 @@ def _require_exercise(place: Path, document: Mapping[str, Any], exercise: Exerci
             _short(defect), where=where, next_step=f"'netjoule check {place}' names all defects"
         )
     other = _other_workload(document["workload"], exercise)
-    campaign = msgspec.convert(newest_campaign(document), Campaign)
-    other = other or _other_link(campaign.topology.link, exercise)
+    newest = newest_campaign(document)
+    campaign = msgspec.convert(newest, Campaign)
+    if exercise.preset:
+        other = other or _other_link(campaign.topology.link, exercise)
+    else:
+        other = other or _other_paths(newest["topology"], exercise)
     if other:
         what = f"it is not the campaign of exercise {exercise.name}: {other}"
         raise InvalidData(what, where=where, next_step=f"make it with '{again}'")
@@ -83,14 +89,17 @@ def _other_workload(document: Mapping[str, Any], exercise: Exercise) -> str:
 
 def _other_flows(workload: Workload, exercise: Exercise) -> str:
     """Anything else but flows as the shipped workload has them; the plan of others may be endless."""
-    shipped = loads.read(programs.shipped(f"workloads/flow/{exercise.workload}.yaml"))
-    found, wanted = _values(workload), _values(shipped)
+    found, wanted = _values(workload), _values(_shipped(exercise))
     for name in wanted | found:
         values = list(map(str, wanted.get(name, ())))
         if sorted(values) != sorted(map(str, found.get(name, ()))):
             verb = "are" if len(values) > 1 else "is"
             return f"its {name} {verb} not {', '.join(values)}" if values else f"it has a {name}"
     return ""
+
+
+def _shipped(exercise: Exercise) -> Workload:
+    return loads.read(programs.shipped(f"workloads/flow/{exercise.workload}.yaml"))
 
 
 def _values(workload: Workload) -> dict[str, Sequence[Any]]:
@@ -100,6 +109,9 @@ def _values(workload: Workload) -> dict[str, Sequence[Any]]:
         "generator": [flow.generator],
         "clients": [flow.clients],
         "beside": flow.beside,
+        "setting of simulated ends": [
+            f"{name} {value}" for name, value in flow.simulated.items() if name != "interval_s"
+        ],
     }
     return {"transports": flow.transports, **workload.factors, **settings}
 
@@ -108,6 +120,27 @@ def _other_link(link: Link | None, exercise: Exercise) -> str:
     if link is None or link.preset != exercise.preset:
         return f"its link is not {exercise.preset}"
     return "single parameters of its link are changed" if link.overrides else ""
+
+
+def _other_paths(found: Mapping[str, Any], exercise: Exercise) -> str:
+    """What of a simulated testbed differs, where the exercise's flows cross it."""
+    shipped = topology.load(programs.shipped(exercise.testbed)).document
+    factors = _shipped(exercise).factors
+    for name in (factor for factor in factors if factor in shipped["presets"]):
+        for value in factors[name]:
+            try:
+                same = _crossed(found, name, value) == _crossed(shipped, name, value)
+            except (KeyError, UsageError):
+                same = False
+            if not same:
+                return f"its {name} {value} is not that of {exercise.testbed}"
+    return ""
+
+
+def _crossed(document: Mapping[str, Any], factor: str, value: Any) -> Any:
+    """Parameters of a factor's value, of a path those of its elements."""
+    found = parameters(document, factor, value)
+    return [document["elements"][name] for name in found["elements"]] if factor == "path" else found
 
 
 def _require_sound(place: Path) -> None:
@@ -127,7 +160,9 @@ def _require_sound(place: Path) -> None:
 
 
 def _require_as_modelled(place: Path, found: Cells, exercise: Exercise) -> None:
-    step = "close other programs and run it again; on battery many laptops are too slow"
+    step = "run it again as it was shipped"
+    if exercise.preset:
+        step = "close other programs and run it again; on battery many laptops are too slow"
     try:
         strays = list(exercise.strays(found))
     except CannotTell as why:

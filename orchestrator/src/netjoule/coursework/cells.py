@@ -7,7 +7,7 @@ tables themselves are never read: whoever hands them in may have written them by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -19,12 +19,18 @@ from netjoule.analysis.floor_warnings import OUTCOME_REFUSALS
 from netjoule.analysis.intervals import differ_clearly, half_width
 from netjoule.core import files
 from netjoule.core.words import counted
-from netjoule.store.blocks import run_folder
+from netjoule.design.run_table import PlanRow
+from netjoule.store import blocks, simulated_blocks
 from netjoule.store.planfile import read_plan
+from netjoule_contracts.documents import typed
 from netjoule_contracts.types.result import Result
 
-Key = tuple[str, int, float]
-"""Transport, message size in bytes, offered load in Mb/s."""
+Key = tuple[str | int | float, ...]
+"""The arm, and the values of the factors that tell its cells apart: of `OF_FLOWS` unless told."""
+
+OF_FLOWS = ("payload_bytes", "offered_rate_mbps")
+"""Message size in bytes, offered load in Mb/s."""
+_UNITS = (" B", " Mb/s")
 
 
 class CannotTell(Exception):
@@ -37,9 +43,9 @@ class Run:
 
     Attributes:
         block: from 1.
-        numbers: by the names of ea_summary.csv (``ea_j_per_mbit``, ``goodput_mbps``, ``loss_ratio``,
-            ``achieved_ratio``, ``delta_p_w``, ``floor_w``, ``ea_above_floor_j_per_mbit``,
-            ``frames_per_message``); those that it does not have are left out.
+        numbers: by the names of ea_summary.csv (``ea_j_per_mbit``, ``goodput_mbps``, ``delta_p_w``,
+            ``floor_w``, ``ea_above_floor_j_per_mbit``, ``frames_per_message``) and of its measures
+            (``loss_ratio``, ``service_rate_mbps``); those that it does not have are left out.
         hollow: its device model is extrapolated.
         below_resolution: its P_A - P_I is.
         floor_reason: code that leaves its floor empty; empty when it has one.
@@ -54,14 +60,18 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Runs of one transport, size and load."""
+    """Runs of one arm and cell."""
 
     key: Key
     runs: tuple[Run, ...]
 
     def __str__(self) -> str:
-        transport, payload_bytes, rate_mbps = self.key
-        return f"{transport}, {payload_bytes} B, {rate_mbps:g} Mb/s"
+        arm, *others = self.key
+        told = (
+            other if isinstance(other, str) else f"{other:g}{unit}"
+            for other, unit in zip(others, _UNITS, strict=False)
+        )
+        return ", ".join((str(arm), *told))
 
     def by_block(self, name: str) -> dict[int, float]:
         """Mean of a quantity in each block that has it."""
@@ -111,13 +121,15 @@ class Cells:
             found.setdefault(key, []).append(run)
         self._cells = {key: Cell(key, tuple(of)) for key, of in found.items()}
 
-    def at(self, transport: str, payload_bytes: int, rate_mbps: float) -> Cell:
+    def at(self, *key: str | int | float) -> Cell:
         """One cell.
+
+        Args:
+            key: the arm, and what tells its cells apart.
 
         Raises:
             CannotTell: when no run of it counts.
         """
-        key = (transport, payload_bytes, float(rate_mbps))
         if key not in self._cells:
             raise CannotTell(f"no run of {Cell(key, ())} counts")
         return self._cells[key]
@@ -135,20 +147,34 @@ def positive_pairs(first: Cell, second: Cell, name: str) -> dict[int, tuple[floa
     return {b: (ours[b], theirs[b]) for b in ours if ours[b] > 0 and theirs.get(b, 0) > 0}
 
 
-def read(campaign: Path) -> Cells:
-    """Cells of a campaign that `netjoule check` finds no defect in."""
+def read(campaign: Path, factors: Sequence[str] = OF_FLOWS) -> Cells:
+    """Cells of a campaign that `netjoule check` finds no defect in.
+
+    Args:
+        campaign: its folder.
+        factors: that tell cells of an arm apart.
+    """
     runs = []
-    for row in read_plan(campaign):
-        if row.status != "valid":
-            continue  # invalid, or of an attempt that was repeated
-        folder = run_folder(campaign, row)
-        result = files.read_document(folder / "result.json", Result)
-        if not result.valid or not result.nodes:
-            continue
-        flow = files.read_json(folder / "flow.json")
-        key = (row.arm, row.cell["payload_bytes"], row.cell["offered_rate_mbps"])
-        runs.append((key, _run(row.block, result, flow)))
+    for row, result, flow in _documents(campaign):
+        if result.valid and result.nodes:
+            key = (row.arm, *(row.cell[name] for name in factors))
+            runs.append((key, _run(row.block, result, flow)))
     return Cells(runs)
+
+
+def _documents(campaign: Path) -> Iterator[tuple[PlanRow, Result, Mapping[str, Any]]]:
+    """Result and flow of each run that is neither invalid nor of an attempt that was repeated."""
+    valid = {row.run_id: row for row in read_plan(campaign) if row.status == "valid"}
+    of_blocks = [blocks.home(campaign, number) for number in sorted({row.block for row in valid.values()})]
+    simulated = [home for home in of_blocks if (home / simulated_blocks.RUNS).exists()]
+    for home in simulated:
+        for run_id, one in simulated_blocks.written_out(home):
+            if run_id in valid and one.result is not None:
+                yield valid[run_id], typed(Result, dict(one.result)), one.documents[0].content
+    for row in () if simulated else valid.values():
+        folder = blocks.run_folder(campaign, row)
+        result = files.read_document(folder / "result.json", Result)
+        yield row, result, files.read_json(folder / "flow.json")
 
 
 def _run(block: int, result: Result, flow: Mapping[str, Any]) -> Run:
@@ -160,10 +186,9 @@ def _run(block: int, result: Result, flow: Mapping[str, Any]) -> Run:
         # A negative difference leaves E_A empty; means without it would be biased upwards.
         ea = node.delta_p_w / t_a
     numbers = {
+        **result.measures,
         "ea_j_per_mbit": ea,
         "goodput_mbps": t_a,
-        "loss_ratio": result.measures["loss_ratio"],
-        "achieved_ratio": result.measures["achieved_ratio"],
         "delta_p_w": node.delta_p_w,
         "floor_w": node.floor.floor_w,
         "ea_above_floor_j_per_mbit": node.floor.energy_per_work_above_floor_j,

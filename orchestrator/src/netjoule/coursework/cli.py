@@ -21,7 +21,7 @@ _Json = Annotated[bool, typer.Option("--json", help="One JSON document per line 
 
 @app.callback()
 def _coursework() -> None:
-    """Three exercises on the emulated testbed, and answers checked (docs/coursework.md).
+    """Four exercises on a laptop, and answers checked (docs/coursework.md).
 
     Example: netjoule coursework check results/coursework
     """
@@ -52,7 +52,8 @@ def start_folder(
 def check_answers(
     folder: _Folder,
     exercise: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only envelope, floor or congestion; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only envelope, floor, congestion or scaling; repeatable."),
     ] = None,
     json: _Json = False,
 ) -> None:

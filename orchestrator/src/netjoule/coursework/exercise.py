@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import netjoule_contracts as contracts
-from netjoule.coursework.cells import Cells
+from netjoule.coursework.cells import OF_FLOWS, Cells
 from netjoule.coursework.question import Answer, Number, Question, Right
 
 WITHIN = 0.02
@@ -23,10 +23,11 @@ class Exercise:
         title: what it is about.
         workload: name of the workload that its campaign is of.
         testbed: topology file of the campaign; empty for the default.
-        preset: of the link in that topology.
+        preset: of the link in that topology; empty of a simulated one, whose paths take its place.
         told: by question, in order, what is right and what to look at.
         strays: sentences on what does not hold in a campaign though it must in the model: then the host was
             too busy, and the campaign answers nothing. Raises CannotTell.
+        cell_factors: what tells cells of an arm apart.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Exercise:
     preset: str
     told: Mapping[str, tuple[Callable[[Cells], Right], str]]
     strays: Callable[[Cells], Iterator[str]]
+    cell_factors: tuple[str, ...] = OF_FLOWS
 
     @property
     def questions(self) -> tuple[Question, ...]:

@@ -7,6 +7,7 @@ from netjoule.coursework.congestion import CONGESTION
 from netjoule.coursework.envelope import ENVELOPE
 from netjoule.coursework.exercise import Exercise
 from netjoule.coursework.floor import FLOOR
+from netjoule.coursework.scaling import SCALING
 
-EXERCISES: dict[str, Exercise] = {one.name: one for one in (ENVELOPE, FLOOR, CONGESTION)}
+EXERCISES: dict[str, Exercise] = {one.name: one for one in (ENVELOPE, FLOOR, CONGESTION, SCALING)}
 """By name, in the order of docs/coursework.md."""
