@@ -15,6 +15,7 @@ compare_tolerance_percent <- 1
 #'   or the only pair; of two campaigns every arm that both have.
 #' @noRd
 comparison <- function(campaigns, arm = NULL, reference = NULL, margin_percent = NULL, tolerance_percent = NULL) {
+  assert_powered(campaigns)
   last <- campaigns[[length(campaigns)]]
   gate <- pick(last$meta$workload, "gate", default = list())
   number <- function(given, name, otherwise) {
@@ -33,6 +34,20 @@ comparison <- function(campaigns, arm = NULL, reference = NULL, margin_percent =
     across_campaigns(campaigns, arm, reference, rule)
   }
   comparison_event(last, found, rule)
+}
+
+# What is compared is energy per work.
+assert_powered <- function(campaigns) {
+  without <- Filter(is_unpowered, campaigns)
+  if (length(without) > 0L) {
+    dir <- without[[1]]$dir
+    abort_netjoule(
+      "Nothing tells the power of a host in the campaign ", dir, ", so it has no energy per work to compare: what its ",
+      "runs measured is compared, arm by arm in each cell, in ", file.path(dir, "tables", "measure_contrasts.csv"),
+      ", which 'netjoule analyse' writes.",
+      exit_code = exit_codes$usage
+    )
+  }
 }
 
 #' Which two arms of a campaign are compared

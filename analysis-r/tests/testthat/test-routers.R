@@ -177,3 +177,14 @@ test_that("each cell has a figure of the first block, with the arrivals without 
   many <- rbindlist(lapply(1:14, function(i) copy(series)[, cell := paste("cell", i)]))
   expect_length(router_series_figures(campaign, many), most_series_figures)
 })
+
+test_that("a campaign without power says what is compared in place of energy", {
+  campaign <- scaled_campaign(told)
+  campaign$dir <- "results/sweep"
+  for (campaigns in list(list(campaign), list(campaign, campaign))) {
+    expect_error(
+      comparison(campaigns, "slow", "none"),
+      "no energy per work to compare: .* in results/sweep/tables/measure_contrasts.csv, which 'netjoule analyse' writes"
+    )
+  }
+})
