@@ -188,3 +188,12 @@ test_that("a campaign without power says what is compared in place of energy", {
     )
   }
 })
+
+test_that("the method of a campaign without power has no meter in it", {
+  campaign <- scaled_campaign(told)
+  without <- paste(method_of(campaign), collapse = " ")
+  expect_false(grepl("P_I|idle windows|u95", without))
+  expect_match(without, "nothing is metered", fixed = TRUE)
+  campaign$results[, p_a_w := 1]
+  expect_identical(method_of(campaign), energy_method)
+})
