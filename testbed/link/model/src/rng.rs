@@ -17,7 +17,8 @@ impl Rng {
         Self { state: base ^ stream.wrapping_mul(0xd6e8_feb8_6659_fd93) }
     }
 
-    fn next_u64(&mut self) -> u64 {
+    /// Uniform in all 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is asked for? Elements of a path, flows over it, a length and a seed.
 
+use netjoule_dccp::ccid::Ccid;
 use netjoule_link_model::path::config::ElementConfig;
 use netjoule_link_model::path::{ElementParams, Service};
 use netjoule_link_model::range::{within, ParameterError};
+use netjoule_link_model::rng::Rng;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
+use crate::dccp::{DccpEnds, DccpParams};
+use crate::ends::Ends;
 use crate::tcp::choice::ControlName;
+use crate::tcp::ends::{TcpEnds, TcpParams};
 use crate::tcp::sender::SenderParams;
+
+/// Chance of the ends of DCCP; that of the path is drawn from other streams.
+const DCCP_STREAMS: u64 = 1 << 62;
 
 /// A document that asks for a simulation.
 #[derive(Clone, Debug, Deserialize)]
@@ -27,16 +36,33 @@ pub struct Asked {
     pub flows: Vec<FlowConfig>,
 }
 
-/// A flow of TCP that always has something to send.
+/// A flow that always has something to send; `transport` in the document says which ends it has, TCP unless told.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
+pub struct FlowConfig {
+    /// When it begins, s.
+    pub start_s: f64,
+    /// Its ends.
+    pub ends: EndsConfig,
+}
+
+/// The ends of a flow.
+#[derive(Clone, Debug)]
+pub enum EndsConfig {
+    /// Of TCP.
+    Tcp(TcpConfig),
+    /// Of DCCP.
+    Dccp(DccpConfig),
+}
+
+/// TCP.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct FlowConfig {
+pub struct TcpConfig {
     /// What makes its window grow.
     pub congestion_control: ControlName,
     /// Selective acknowledgements; with CUBIC unless told, as without them a loss of many segments takes it a timeout.
     pub sack: Option<bool>,
-    /// When it begins, s.
-    pub start_s: f64,
     /// True: every second segment is acknowledged.
     pub delayed_acks: bool,
     /// Window at the start, segments.
@@ -49,12 +75,11 @@ pub struct FlowConfig {
     pub ack_bytes: u32,
 }
 
-impl Default for FlowConfig {
+impl Default for TcpConfig {
     fn default() -> Self {
         Self {
             congestion_control: ControlName::default(),
             sack: None,
-            start_s: 0.0,
             delayed_acks: true,
             initial_window: 2.0,
             min_rto_s: 0.2,
@@ -64,21 +89,84 @@ impl Default for FlowConfig {
     }
 }
 
-impl FlowConfig {
-    /// The sender's parameters.
+/// DCCP.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DccpConfig {
+    /// Congestion control, 2 or 3.
+    pub ccid: u8,
+    /// Size of a message.
+    pub payload_bytes: usize,
+    /// 4 or 6.
+    pub ip_version: u8,
+}
+
+impl Default for DccpConfig {
+    fn default() -> Self {
+        Self { ccid: 3, payload_bytes: 1440, ip_version: 4 }
+    }
+}
+
+impl TryFrom<Map<String, Value>> for FlowConfig {
+    type Error = serde_json::Error;
+
+    fn try_from(mut document: Map<String, Value>) -> Result<Self, Self::Error> {
+        let transport = document.remove("transport");
+        let start_s = document.remove("start_s").map_or(Ok(0.0), serde_json::from_value)?;
+        let ends = Value::Object(document);
+        let ends = match transport.as_ref().map_or(Some("tcp"), Value::as_str) {
+            Some("tcp") => EndsConfig::Tcp(serde_json::from_value(ends)?),
+            Some("dccp") => EndsConfig::Dccp(serde_json::from_value(ends)?),
+            _ => return Err(serde::de::Error::custom("transport of a flow must be tcp or dccp")),
+        };
+        Ok(Self { start_s, ends })
+    }
+}
+
+impl EndsConfig {
+    /// The ends of the flow with this index.
     ///
     /// # Errors
     /// [`ParameterError`] names the value that is out of its range.
-    pub fn sender(&self) -> Result<SenderParams, ParameterError> {
-        within("packet_bytes", self.packet_bytes, 40..=9_000)?;
-        within("ack_bytes", self.ack_bytes, 40..=1_500)?;
-        within("start_s", self.start_s, 0.0..=1e6)?;
-        Ok(SenderParams {
-            initial_window: within("initial_window", self.initial_window, 1.0..=1_000.0)?,
-            min_rto_ns: ns(within("min_rto_s", self.min_rto_s, 0.001..=60.0)?),
-            control: self.congestion_control,
-            sack: self.sack.unwrap_or(self.congestion_control == ControlName::Cubic),
+    pub fn ends(&self, seed: u64, index: usize) -> Result<Box<dyn Ends>, ParameterError> {
+        Ok(match self {
+            Self::Tcp(tcp) => Box::new(TcpEnds::new(tcp.params()?)),
+            Self::Dccp(dccp) => {
+                let stream = DCCP_STREAMS + index as u64;
+                Box::new(DccpEnds::new(dccp.params()?, Rng::new(seed, stream)))
+            }
         })
+    }
+}
+
+impl TcpConfig {
+    fn params(&self) -> Result<TcpParams, ParameterError> {
+        Ok(TcpParams {
+            sender: SenderParams {
+                initial_window: within("initial_window", self.initial_window, 1.0..=1_000.0)?,
+                min_rto_ns: ns(within("min_rto_s", self.min_rto_s, 0.001..=60.0)?),
+                control: self.congestion_control,
+                sack: self.sack.unwrap_or(self.congestion_control == ControlName::Cubic),
+            },
+            delayed_acks: self.delayed_acks,
+            packet_bytes: within("packet_bytes", self.packet_bytes, 40..=9_000)?,
+            ack_bytes: within("ack_bytes", self.ack_bytes, 40..=1_500)?,
+        })
+    }
+}
+
+impl DccpConfig {
+    fn params(&self) -> Result<DccpParams, ParameterError> {
+        let ccid = match within("ccid", self.ccid, 2..=3)? {
+            2 => Ccid::TcpLike,
+            _ => Ccid::Tfrc,
+        };
+        if ![4, 6].contains(&self.ip_version) {
+            return Err(ParameterError(format!("ip_version must be 4 or 6, not {}", self.ip_version)));
+        }
+        let params = DccpParams { ccid, payload_bytes: self.payload_bytes, ip_version: self.ip_version };
+        within("payload_bytes", self.payload_bytes, 1..=params.greatest_message())?;
+        Ok(params)
     }
 }
 
@@ -109,7 +197,9 @@ impl Asked {
             return Err(ParameterError(sentence.to_owned()));
         }
         for (index, flow) in self.flows.iter().enumerate() {
-            flow.sender().map_err(|error| ParameterError(format!("flows[{index}]: {error}")))?;
+            let start_s = within("start_s", flow.start_s, 0.0..=1e6);
+            let fits = start_s.and_then(|_| flow.ends.ends(self.seed, index));
+            fits.map_err(|error| ParameterError(format!("flows[{index}]: {error}")))?;
         }
         Ok((params, steps as u64))
     }

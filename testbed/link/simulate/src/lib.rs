@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod dccp;
+pub mod ends;
 pub mod outcome;
 pub mod tcp;
 pub mod world;

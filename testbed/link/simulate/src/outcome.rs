@@ -4,7 +4,7 @@
 use netjoule_link_model::path::told::{RouterStep, RouterTold};
 use serde::Serialize;
 
-use crate::tcp::sender::SenderCounts;
+use crate::ends::FlowTotals;
 
 /// The answer to a document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,37 +30,10 @@ pub struct Outcome {
 pub struct Step {
     /// Its end; it begins where the one before ends.
     pub t_end_ns: u64,
-    /// Packets acknowledged in order in it, by flow.
+    /// What `acked_packets` of the totals grew by in it, by flow.
     pub acked_packets: Vec<u64>,
     /// Congestion windows at its end, by flow, packets.
     pub window_packets: Vec<f64>,
     /// What each of the routers did.
     pub routers: Vec<RouterStep>,
-}
-
-/// Totals of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct FlowTotals {
-    /// Packets acknowledged in order.
-    pub acked_packets: u64,
-    /// Packets sent, those sent again included.
-    pub sent_packets: u64,
-    /// Packets sent again.
-    pub resent_packets: u64,
-    /// Timeouts.
-    pub timeouts: u64,
-    /// Losses noticed by duplicate acknowledgements.
-    pub recoveries: u64,
-}
-
-impl FlowTotals {
-    pub(crate) fn new(acked_packets: u64, counts: SenderCounts) -> Self {
-        Self {
-            acked_packets,
-            sent_packets: counts.sent,
-            resent_packets: counts.resent,
-            timeouts: counts.timeouts,
-            recoveries: counts.recoveries,
-        }
-    }
 }

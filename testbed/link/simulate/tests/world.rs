@@ -97,6 +97,85 @@ fn cubic_fills_a_long_path_better_than_newreno_and_loses_less_to_practra() {
     assert!(1.0 - cubic.1 / cubic.0 < 1.0 - newreno.1 / newreno.0, "{cubic:?} {newreno:?}");
 }
 
+/// Goodput of packets of 1484 B, a flow of DCCP, from 20 s on, Mb/s.
+fn dccp_mbps(ccid: u8, elements: Value) -> f64 {
+    let flow = json!({"transport": "dccp", "ccid": ccid, "payload_bytes": 1440});
+    figures(&run(elements, flow, 1)).0 * 1484.0 / 1500.0
+}
+
+#[test]
+fn dccp_fills_a_path_with_either_ccid() {
+    for ccid in [2, 3] {
+        for (rtt_ms, queue_packets, least_mbps) in [(10.0, 10, 9.5), (100.0, 42, 9.3), (100.0, 83, 9.9)] {
+            let mbps = dccp_mbps(ccid, path(rtt_ms, queue_packets, none()));
+            assert!((least_mbps..10.0).contains(&mbps), "CCID {ccid}, {rtt_ms} ms: {mbps}");
+        }
+    }
+}
+
+#[test]
+fn scaling_takes_throughput_from_ccid_2_as_from_tcp_and_hardly_any_from_ccid_3() {
+    let taken = |ccid| {
+        let practra = json!({"kind": "practra", "interval_ms": 10, "phase_ms": 5});
+        1.0 - dccp_mbps(ccid, path(100.0, 42, practra)) / dccp_mbps(ccid, path(100.0, 42, none()))
+    };
+    let (window, rate) = (taken(2), taken(3));
+    assert!(window > 0.05 && rate < 0.02, "{window} {rate}");
+}
+
+#[test]
+fn ccid_3_follows_the_throughput_equation_under_random_loss() {
+    // RFC 5348, section 3.1, t_RTO = 4 R: within 10 %, as losses within a round trip are one loss event, so that events are fewer.
+    for p in [0.001f64, 0.003, 0.01] {
+        let rtt_s = 0.1;
+        let per_round = (2.0 * p / 3.0).sqrt() + 12.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p);
+        let expected_mbps = 1484.0 * 8e-6 / (rtt_s * per_round);
+        let router = json!({"rate_mbps": 1000, "scaling": none(), "direction": "up"});
+        let elements = json!([{"delay_ms": 50}, {"loss_ratio": p, "queue_packets": 1000}, router]);
+        let mbps = dccp_mbps(3, elements);
+        assert!((mbps / expected_mbps - 1.0).abs() < 0.1, "{p}: {mbps} of {expected_mbps}");
+    }
+}
+
+#[test]
+fn tcp_and_dccp_share_a_path_and_a_lost_request_is_sent_again() {
+    let flows = json!([{}, {"transport": "dccp", "ccid": 2}, {"transport": "dccp", "ccid": 3, "start_s": 5}]);
+    let document = json!({"id": 1, "seed": 2, "duration_s": 300, "interval_s": 20, "flows": flows,
+        "elements": [{"loss_ratio": 0.01}, {"rate_mbps": 10, "queue_packets": 42, "delay_ms": 25}]});
+    let outcome = simulate(&serde_json::from_value::<Asked>(document).unwrap()).unwrap();
+    for flow in &outcome.flows {
+        assert!(flow.acked_packets > 10_000 && flow.recoveries > 50, "{flow:?}");
+        assert!(flow.sent_packets > flow.acked_packets, "{flow:?}");
+    }
+    let elements = json!([{"loss_ratio": 0.5}, {"rate_mbps": 10, "delay_ms": 5}]);
+    let lossy = run(elements, json!({"transport": "dccp"}), 3).flows[0];
+    assert!(lossy.acked_packets > 100 && lossy.timeouts > 0, "{lossy:?}");
+}
+
+#[test]
+fn a_flow_has_the_fields_of_its_transport_alone() {
+    for (flow, part) in [
+        (json!({"transport": "dccp", "sack": true}), "unknown field `sack`"),
+        (json!({"ccid": 2}), "unknown field `ccid`"),
+        (json!({"transport": "udp"}), "transport of a flow must be tcp or dccp"),
+    ] {
+        let document =
+            json!({"id": 1, "seed": 1, "duration_s": 1, "interval_s": 1, "flows": [flow], "elements": []});
+        let error = serde_json::from_value::<Asked>(document).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+    for (field, value, part) in
+        [("ccid", 4, "flows[0]: ccid"), ("payload_bytes", 1441, "payload_bytes"), ("ip_version", 5, "4 or 6")]
+    {
+        let mut flow = json!({"transport": "dccp"});
+        flow[field] = json!(value);
+        let document = json!({"id": 1, "seed": 1, "duration_s": 1, "interval_s": 1, "flows": [flow],
+            "elements": [{"rate_mbps": 10}]});
+        let error = simulate(&serde_json::from_value::<Asked>(document).unwrap()).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
 #[test]
 fn headroom_takes_less_throughput_than_practra_where_it_saves_as_much() {
     // Bursts and a varying bottleneck; practRA's delay limit is shortened until it saves no more than headroom does.

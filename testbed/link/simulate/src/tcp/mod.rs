@@ -4,6 +4,7 @@
 pub mod choice;
 pub mod control;
 pub mod cubic;
+pub mod ends;
 pub mod receiver;
 pub mod rto;
 pub mod scoreboard;

@@ -11,6 +11,7 @@ use super::control::CongestionControl;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
 use super::{Ack, SYN};
+use crate::ends::FlowTotals;
 
 /// Acknowledgements of nothing new that tell a loss.
 const DUPLICATES: u32 = 3;
@@ -26,19 +27,6 @@ pub struct SenderParams {
     pub control: ControlName,
     /// Losses are found and mended by selective acknowledgements (RFC 6675), not by RFC 6582.
     pub sack: bool,
-}
-
-/// Counts of a sender since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderCounts {
-    /// Segments of data sent, those sent again included.
-    pub sent: u64,
-    /// Segments sent again.
-    pub resent: u64,
-    /// Timeouts.
-    pub timeouts: u64,
-    /// Times that duplicate acknowledgements told a loss.
-    pub recoveries: u64,
 }
 
 /// The sending end; it has always something to send.
@@ -69,7 +57,7 @@ pub struct Sender {
     timer_ns: Option<u64>,
     /// The segment whose round trip is measured, and when it left.
     timed: Option<(u64, u64)>,
-    counts: SenderCounts,
+    counts: FlowTotals,
 }
 
 impl Sender {
@@ -93,7 +81,7 @@ impl Sender {
             rto: Rto::new(params.min_rto_ns),
             timer_ns: None,
             timed: None,
-            counts: SenderCounts::default(),
+            counts: FlowTotals::default(),
         }
     }
 
@@ -108,8 +96,8 @@ impl Sender {
     }
 
     /// Counts since the start.
-    pub fn counts(&self) -> SenderCounts {
-        self.counts
+    pub fn counts(&self) -> FlowTotals {
+        FlowTotals { acked_packets: self.acked(), ..self.counts }
     }
 
     /// When the timer ends.
@@ -150,9 +138,9 @@ impl Sender {
 
     fn emit(&mut self, now_ns: u64, number: u64) -> u64 {
         let is_data = u64::from(number != SYN);
-        self.counts.sent += is_data;
+        self.counts.sent_packets += is_data;
         if number < self.highest {
-            self.counts.resent += is_data;
+            self.counts.resent_packets += is_data;
             // Nobody knows which of the two is acknowledged.
             self.timed = self.timed.filter(|(timed, _)| *timed != number);
         } else {
@@ -335,7 +323,7 @@ mod tests {
         sender.threshold = 3.0;
         sender.take(200 * MS, 3);
         assert_eq!(burst(&mut sender, 200 * MS), [5]);
-        assert_eq!((sender.acked(), sender.counts().sent), (2, 5));
+        assert_eq!((sender.acked(), sender.counts().sent_packets), (2, 5));
     }
 
     #[test]
@@ -345,7 +333,7 @@ mod tests {
         sender.expire(1_000 * MS);
         assert_eq!(burst(&mut sender, 1_000 * MS), [SYN]);
         sender.take(1_100 * MS, 1);
-        assert_eq!((burst(&mut sender, 1_100 * MS), sender.counts().resent), (vec![1, 2], 0));
+        assert_eq!((burst(&mut sender, 1_100 * MS), sender.counts().resent_packets), (vec![1, 2], 0));
         assert!(sender.threshold > 1e9);
     }
 
