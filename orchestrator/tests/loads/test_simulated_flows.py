@@ -130,10 +130,67 @@ def test_several_flows_share_the_path_and_each_has_a_part(tmp_path: Path) -> Non
     assert controls == ["reno", "cubic"]
 
 
+@pytest.mark.parametrize(("ccid", "least_percent", "most_percent"), [(2, -20, -8), (3, -2, 1)])
+def test_a_router_takes_from_dccp_what_its_congestion_control_lets_it(
+    tmp_path: Path, ccid: int, least_percent: float, most_percent: float
+) -> None:
+    flow = {"transport_options": {"dccp": {"ccid": ccid}}}
+    campaign = run(tmp_path, "c", transport="dccp", payload_bytes=1440, flow=flow, blocks=1)
+    assert "no defects" in netjoule("check", campaign).stdout
+    found = {result["arm"]: goodput(result) for result in documents(campaign, "results.ndjson")}
+    assert 9 < found["none"] < 10 * 1440 / 1484
+    assert least_percent < 100 * (found["practra-10"] / found["none"] - 1) < most_percent
+    for report in (one["document"] for one in documents(campaign, "flow.ndjson")):
+        sent, received = report["sender"], report["receiver"]
+        lost = sent["messages_sent"] - received["messages_received_unique"]
+        assert report["transport_options"] == {"ccid": ccid, "carrier": "udp"}
+        assert 0 < received["messages_lost"] == lost < 0.01 * sent["messages_sent"]
+        assert sent["transport_stats"]["recoveries"] > 0
+
+
+def goodput(result: dict[str, Any]) -> float:
+    return float(result["work"]["work_per_s"])
+
+
+def test_tcp_and_dccp_are_compared_in_one_campaign(tmp_path: Path) -> None:
+    campaign = run(
+        tmp_path,
+        "c",
+        transport=["tcp", "dccp"],
+        arm="transport",
+        payload_bytes=1440,
+        scaling="practra-10",
+        blocks=1,
+        flow={"simulated": {"interval_s": 10, "delayed_acks": False}},
+    )
+    assert "no defects" in netjoule("check", campaign).stdout
+    found = {result["arm"]: goodput(result) for result in documents(campaign, "results.ndjson")}
+    assert found["tcp"] < 0.95 * found["dccp"]
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"transport": ["udp"]}, "factors.transport", "tcp, not udp"),
+        ({"transport": ["udp"]}, "factors.transport", "tcp or dccp, not udp"),
+        (
+            {"transport": ["tcp", "dccp"]},
+            "factors.payload_bytes",
+            "dccp is one packet, of 1440 bytes at most",
+        ),
+        (
+            {
+                "transport": ["dccp"],
+                "payload_bytes": 1440,
+                "flow": {"transport_options": {"dccp": {"carrier": "raw"}}},
+            },
+            "flow.transport_options.dccp.carrier",
+            "goes in udp",
+        ),
+        (
+            {"transport": ["dccp"], "payload_bytes": 1440, "flow": {"simulated": {"sack": True}}},
+            "flow.simulated.sack",
+            "of the ends of tcp",
+        ),
         ({"direction": "down"}, "factors.direction", "up, from the client to the server"),
         ({"payload_bytes": 1461}, "factors.payload_bytes", "of 1460 bytes at most"),
         ({"offered_rate_mbps": 9}, "factors.offered_rate_mbps", "9 Mb/s are less than the 10 Mb/s"),

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::tcp::Segment;
+use crate::segment::Segment;
 
 /// Towards which end a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

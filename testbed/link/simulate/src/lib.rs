@@ -7,5 +7,6 @@ pub mod config;
 pub mod dccp;
 pub mod ends;
 pub mod outcome;
+pub mod segment;
 pub mod tcp;
 pub mod world;

@@ -10,7 +10,7 @@ from typing import Any
 
 from netjoule.core.errors import UsageError
 from netjoule.design import timeline
-from netjoule.loads.flow import routers
+from netjoule.loads.flow import routers, transports
 from netjoule.loads.flow.flows import flows_of
 from netjoule.loads.flow.generators import FlowSpec, foreign
 from netjoule.loads.flow.load import FlowLoad
@@ -24,6 +24,10 @@ from netjoule.workload.workload import Timing, Workload
 PROGRAM = "netjoule-simulate"
 _CONTROLS = {"reno": "newreno", "cubic": "cubic"}
 """Congestion controls by the kernel's names, and as the program has them."""
+_TRANSPORTS = ("tcp", "dccp")
+_OPTIONS = {"tcp": {"congestion_control"}, "dccp": {"ccid", "carrier"}}
+_CARRIER = "udp"
+"""What DCCP goes in, as it does by default elsewhere (RFC 6773)."""
 _HEADER_BYTES = {4: 40, 6: 60}  # of IP and TCP without options: RFC 791, 8200, 9293
 _MTU_BYTES = 1500
 _INTERVAL_S = 1.0
@@ -150,6 +154,9 @@ class SimulatedFlows(FlowSession):
         return [(flow, _report(flow, told, index)) for index, flow in enumerate(self._specs)]
 
     def _asked(self, flow: FlowSpec) -> dict[str, Any]:
+        if flow.transport == "dccp":
+            sizes = {"payload_bytes": flow.payload_bytes, "ip_version": flow.ip_version}
+            return {"transport": "dccp", "ccid": flow.options["ccid"], **sizes}
         header = _HEADER_BYTES[flow.ip_version]
         control = _CONTROLS[str(flow.options.get("congestion_control", "reno"))]
         sizes = {"packet_bytes": flow.payload_bytes + header, "ack_bytes": header}
@@ -169,9 +176,10 @@ def _unfit(settings: FlowSettings, workload: Workload) -> Sequence[tuple[str, st
     if NULL in settings.transports:
         what = "a simulated sender draws nothing, so it has no floor"
         found.append(("control", what, "write control: false"))
-    others = sorted({*settings.all_transports()} - {"tcp", NULL})
+    others = sorted({*settings.all_transports()} - {*_TRANSPORTS, NULL})
     if others:
-        found.append(("factors.transport", f"{only} tcp, not {', '.join(others)}", "name tcp alone"))
+        one = " or ".join(_TRANSPORTS)
+        found.append(("factors.transport", f"{only} {one}, not {', '.join(others)}", f"name {one}"))
     if settings.directions != ("up",):
         found.append(("factors.direction", f"{only} up, from the client to the server", leave_out))
     if settings.clients != 1 or settings.beside:
@@ -185,38 +193,58 @@ def _unfit(settings: FlowSettings, workload: Workload) -> Sequence[tuple[str, st
         found.append(
             ("factors.pacing", "a simulated flow has no pacer", "leave pacing, window_us and gso out")
         )
-    greatest = _MTU_BYTES - _HEADER_BYTES[settings.ip_version]
-    if max(settings.payload_bytes) > greatest:
-        what = f"a simulated message is one segment, of {greatest} bytes at most"
-        found.append(("factors.payload_bytes", what, f"use at most {greatest}"))
-    options = settings.options_of("tcp")
-    if unknown := sorted(set(options) - {"congestion_control"}):
-        field = f"flow.transport_options.tcp.{unknown[0]}"
-        found.append((field, "a simulated tcp has no such option", leave_out))
-    chosen = workload.factors.get("congestion_control", (options.get("congestion_control", "reno"),))
-    controls = set(map(str, chosen))
-    if unknown := sorted(controls - set(_CONTROLS)):
-        what = f"a simulated tcp has no congestion control {unknown[0]}"
-        found.append(("factors.congestion_control", what, f"name {' or '.join(_CONTROLS)}"))
+    for transport in set(_TRANSPORTS) & {*settings.transports}:
+        found.extend(_unfit_transport(settings, workload, transport))
+    ends = sorted(set(settings.simulated) - {"interval_s"})
+    if ends and "tcp" not in settings.transports:
+        field = f"flow.simulated.{ends[0]}"
+        found.append((field, "it is of the ends of tcp, and no flow here has them", leave_out))
     return found
+
+
+def _unfit_transport(
+    settings: FlowSettings, workload: Workload, transport: str
+) -> Iterator[tuple[str, str, str]]:
+    """What the program does not have of a transport that it has: field, what, next step."""
+    options = settings.options_of(transport)
+    greatest = _greatest_payload(transport, settings.ip_version)
+    if max(settings.payload_bytes) > greatest:
+        what = f"a simulated message of {transport} is one packet, of {greatest} bytes at most"
+        yield "factors.payload_bytes", what, f"use at most {greatest}"
+    if unknown := sorted(set(options) - _OPTIONS[transport]):
+        field = f"flow.transport_options.{transport}.{unknown[0]}"
+        yield field, f"a simulated {transport} has no such option", "leave it out"
+    if options.get("carrier", _CARRIER) != _CARRIER:
+        field = f"flow.transport_options.{transport}.carrier"
+        yield field, f"a simulated {transport} goes in {_CARRIER}", f"write carrier: {_CARRIER}"
+    if transport == "tcp":
+        chosen = workload.factors.get("congestion_control", (options.get("congestion_control", "reno"),))
+        if unknown := sorted(set(map(str, chosen)) - set(_CONTROLS)):
+            what = f"a simulated tcp has no congestion control {unknown[0]}"
+            yield "factors.congestion_control", what, f"name {' or '.join(_CONTROLS)}"
+
+
+def _greatest_payload(transport: str, ip_version: int) -> int:
+    """The greatest message that is one packet, bytes."""
+    told = transports.greatest_message(transport, ip_version, _MTU_BYTES, {"carrier": _CARRIER})
+    return _MTU_BYTES - _HEADER_BYTES[ip_version] if transport == "tcp" or told is None else told
 
 
 def _report(flow: FlowSpec, told: Mapping[str, Any], index: int) -> dict[str, Any]:
     """The flow report of one of the flows.
 
-    What was acknowledged was scheduled, sent and received: it has no schedule, and what is on its way at the
-    end is not counted.
+    What was sent was scheduled: it has no schedule. Of TCP what was acknowledged was sent, so that what is on
+    its way at the end is not counted; of DCCP, which repeats nothing, that counts as lost.
     """
     totals, end_ns = told["flows"][index], told["end_ns"]
     duration_s, size = end_ns / 1e9, flow.payload_bytes
-    sent = totals["acked_packets"]
+    received, is_tcp = totals["acked_packets"], flow.transport == "tcp"
+    sent = received if is_tcp else totals["sent_packets"]
     both = {"boot_id": "simulated", **foreign.UNKNOWN_CPU}
-    counted = {
-        "packets_retransmitted": totals["resent_packets"],
-        "timeouts": totals["timeouts"],
-        "recoveries": totals["recoveries"],
-        "congestion_control": str(flow.options.get("congestion_control", "reno")),
-    }
+    counted: dict[str, Any] = {"timeouts": totals["timeouts"], "recoveries": totals["recoveries"]}
+    if is_tcp:
+        counted["packets_retransmitted"] = totals["resent_packets"]
+        counted["congestion_control"] = str(flow.options.get("congestion_control", "reno"))
     described = foreign.described(
         flow,
         generator={"name": PROGRAM, "version": told["version"]},
@@ -225,45 +253,51 @@ def _report(flow: FlowSpec, told: Mapping[str, Any], index: int) -> dict[str, An
         nodelay=None,
         mtu_bytes=_MTU_BYTES,
     )
-    return described | {
+    packets = {
         "frames_per_message": 1.0,
         "mean_ip_packet_bytes": float(size + _HEADER_BYTES[flow.ip_version]),
         "packetisation_source": "computed",
-        "interval_s": (told["steps"][0]["t_end_ns"] - told["start_ns"]) / 1e9,
-        "clock_offset": {"offset_ns": 0, "residual_ns": 0, "method": "same_boot"},
-        "sender": both
-        | {
-            "host": flow.client,
-            "start_ns": 0,
-            "first_packet_ns": 0,
-            "last_packet_ns": end_ns,
-            "end_ns": end_ns,
-            "messages_scheduled": sent,
-            "messages_sent": sent,
-            "messages_not_sent": 0,
-            "bytes_sent": sent * size,
-            "goodput_mbps": 8e-6 * sent * size / duration_s,
-            "transport_stats": counted,
-        },
-        "receiver": both
-        | {
-            "host": "server",
-            "first_packet_ns": None,
-            "last_packet_ns": None,
-            "messages_received_unique": sent,
-            "messages_lost": 0,
-            "messages_duplicate": 0,
-            "messages_reordered": 0,
-            "bytes_received_unique": sent * size,
-            "goodput_mbps": 8e-6 * sent * size / duration_s,
-            "loss_ratio": 0.0 if sent else None,
-            "jitter_ms": None,
-            "one_way_delay_ms": None,
-            "transport_stats": {},
-        },
-        "intervals": _intervals(told, index, size),
-        "reconciles": True,
     }
+    return (
+        described
+        | (packets if is_tcp else {})
+        | {
+            "interval_s": (told["steps"][0]["t_end_ns"] - told["start_ns"]) / 1e9,
+            "clock_offset": {"offset_ns": 0, "residual_ns": 0, "method": "same_boot"},
+            "sender": both
+            | {
+                "host": flow.client,
+                "start_ns": 0,
+                "first_packet_ns": 0,
+                "last_packet_ns": end_ns,
+                "end_ns": end_ns,
+                "messages_scheduled": sent,
+                "messages_sent": sent,
+                "messages_not_sent": 0,
+                "bytes_sent": sent * size,
+                "goodput_mbps": 8e-6 * sent * size / duration_s,
+                "transport_stats": counted,
+            },
+            "receiver": both
+            | {
+                "host": "server",
+                "first_packet_ns": None,
+                "last_packet_ns": None,
+                "messages_received_unique": received,
+                "messages_lost": sent - received,
+                "messages_duplicate": 0,
+                "messages_reordered": 0,
+                "bytes_received_unique": received * size,
+                "goodput_mbps": 8e-6 * received * size / duration_s,
+                "loss_ratio": 1.0 - received / sent if sent else None,
+                "jitter_ms": None,
+                "one_way_delay_ms": None,
+                "transport_stats": {},
+            },
+            "intervals": _intervals(told, index, size),
+            "reconciles": True,
+        }
+    )
 
 
 def _intervals(told: Mapping[str, Any], index: int, size: int) -> list[dict[str, Any]]:

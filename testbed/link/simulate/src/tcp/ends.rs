@@ -3,8 +3,8 @@
 
 use super::receiver::Receiver;
 use super::sender::{Sender, SenderParams};
-use super::{Ack, Segment, SYN};
 use crate::ends::{Content, Ends, FlowTotals, Packet, Way};
+use crate::segment::{Ack, Segment, SYN};
 
 /// Parameters of both ends.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Ack, SYN};
+use crate::segment::{Ack, SYN};
 
 /// A delayed acknowledgement is sent after so long at the latest, ns: what ns-2 takes; RFC 1122 allows 500 ms.
 const DELAY_NS: u64 = 100_000_000;

@@ -10,8 +10,8 @@ use super::choice::ControlName;
 use super::control::CongestionControl;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
-use super::{Ack, SYN};
 use crate::ends::FlowTotals;
+use crate::segment::{Ack, SYN};
 
 /// Acknowledgements of nothing new that tell a loss.
 const DUPLICATES: u32 = 3;
