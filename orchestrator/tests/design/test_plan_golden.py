@@ -73,6 +73,7 @@ def test_every_shipped_workload_is_compared() -> None:
         "capacity-bursts",
         "capacity-ccid2",
         "capacity-ccid3",
+        "capacity-flows",
         "capacity-varying",
     }  # version 0.1 did not have them
     assert set(DIGESTS) | since == {path.stem for path in SHIPPED.glob("*.yaml")}

@@ -168,9 +168,43 @@ def test_tcp_and_dccp_are_compared_in_one_campaign(tmp_path: Path) -> None:
     assert found["tcp"] < 0.95 * found["dccp"]
 
 
+def test_flows_have_paths_of_their_own_before_what_they_share(tmp_path: Path) -> None:
+    flow = {"simulated": {"interval_s": 10, "start_within_s": 2}}
+    campaign = run(tmp_path, "c", path=["rtt-10-to-100"], parallel=10, flow=flow)
+    assert "no defects" in netjoule("check", campaign).stdout
+    results = documents(campaign, "results.ndjson")
+    for result in results:
+        shares = [part["work_per_s"] for part in result["parts"]]
+        assert len(shares) == 10
+        assert 9 < sum(shares) < 9.74
+        # Round-trip times of 10 to 50 ms against 60 to 100 ms.
+        assert sum(shares[:5]) > 1.5 * sum(shares[5:])
+    for one in documents(campaign, "runs.ndjson"):
+        delays = [element["delay_ms"] for element in one["in_force"]["path"]["access"]]
+        assert delays == [1.25 + 5 * number for number in range(10)]
+    # When they begin is drawn for a mini-block: its arms have the same.
+    first = {(result["run_id"][:3], result["arm"]): goodput(result) for result in results}
+    assert first["b01", "none"] != first["b02", "none"]
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
+        (
+            {"path": ["rtt-10-to-100"], "parallel": 9},
+            "factors.parallel",
+            "the path has an access for each of 10 flows, and there are 9",
+        ),
+        (
+            {"path": {"access": ["mixed-10"]}, "scaling": "none"},
+            "factors.path",
+            "access lies before what flows share: give elements beside it",
+        ),
+        (
+            {"path": {"access": ["n1-10"], "elements": ["n1-10"]}},
+            "factors.path",
+            "'n1-10' scales its rate: a router stands in elements, not in access",
+        ),
         ({"transport": ["udp"]}, "factors.transport", "tcp or dccp, not udp"),
         (
             {"transport": ["tcp", "dccp"]},

@@ -21,7 +21,7 @@ from netjoule.execution.measurement import windows_of
 from netjoule.execution.run_document import new_run_document
 from netjoule.store.simulated_blocks import SimulatedRun
 from netjoule.testbeds.simulated.simulator import FAILED, SimulatedTime, Simulator
-from netjoule.topology.paths import asked_paths, in_force, path_elements
+from netjoule.topology.paths import asked_paths, in_force, path_access, path_elements
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Event, Load, Outcome, Place
 from netjoule.workload.workload import Workload
@@ -77,8 +77,9 @@ class Simulation:
         elements = asked_paths(self.topology.document, condition.testbed)
         if condition.testbed:
             document["in_force"] = in_force(self.topology.document, condition.testbed, elements)
-        own = path_elements(self.topology.document, self.topology.host_with("server"))
-        path = {"elements": next(iter(elements.values()), own)}
+        values = (value for name, value in condition.testbed.items() if name.partition(".")[0] == "path")
+        own = (self.topology.document, self.topology.host_with("server"), next(values, None))
+        path = {"elements": next(iter(elements.values()), path_elements(*own)), "access": path_access(*own)}
 
         async def simulate(asked: Mapping[str, Any]) -> Mapping[str, Any]:
             return await simulator.simulate({**asked, **path})

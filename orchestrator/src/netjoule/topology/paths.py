@@ -34,7 +34,7 @@ def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str 
             next_step=f"name one of its presets ({', '.join(presets) or 'it has none'}), or give parameters",
         )
     found: Mapping[str, Any] = value if isinstance(value, Mapping) else presets[value]
-    if (fault := _fault(found, topology.get("elements", {}))) is not None:
+    if (fault := _fault(found, topology)) is not None:
         raise UsageError(fault, where=where)
     return found
 
@@ -68,14 +68,27 @@ def path_elements(topology: Mapping[str, Any], host: str, value: Any = None) -> 
         UsageError: as `parameters`.
     """
     link = topology.get("link", {})
-    own = link.get("paths", {}).get(host, {})
-    told = own if value is None else parameters(topology, "path", value)
+    own, told = _told(topology, host, value)
     if "elements" in told:
         return [topology["elements"][name] for name in told["elements"]]
-    element = {name: one for name, one in (own | told).items() if name != "elements"}
+    element = {name: one for name, one in (own | told).items() if name not in ("elements", "access")}
     if "rtt_ms" in element:
         element["delay_ms"] = element.pop("rtt_ms") / 2
     return [link.get("wired", {}) | element]
+
+
+def path_access(topology: Mapping[str, Any], host: str, value: Any = None) -> list[dict[str, Any]]:
+    """Elements that the flows over the path to a host cross one by one, in order of the flows; none: [].
+
+    Arguments and errors as `path_elements`.
+    """
+    return [topology["elements"][name] for name in _told(topology, host, value)[1].get("access", ())]
+
+
+def _told(topology: Mapping[str, Any], host: str, value: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Parameters of the testbed's own path to a host, and of the one that is asked for."""
+    own = topology.get("link", {}).get("paths", {}).get(host, {})
+    return own, own if value is None else parameters(topology, "path", value)
 
 
 def asked_paths(
@@ -124,7 +137,10 @@ def in_force(
         if factor in OF_ELEMENTS:
             found[factor] = {"elements": [one for each in told.values() for one in each if factor in one]}
         else:
-            found[factor] = {"elements": list(told[path_host(topology, factor)])}
+            host = path_host(topology, factor)
+            found[factor] = {"elements": list(told[host])}
+            if access := path_access(topology, host, asked[factor]):
+                found[factor]["access"] = access
     return found
 
 
@@ -142,15 +158,23 @@ def check_paths(document: Document) -> None:
             raise document.refuse(("link", "paths", host), what)
     for place in (("link", "paths"), ("presets", "path")):
         for name, path in value.get(place[0], {}).get(place[1], {}).items():
-            if (fault := _fault(path, value.get("elements", {}))) is not None:
+            if (fault := _fault(path, value)) is not None:
                 raise document.refuse((*place, name), fault)
 
 
-def _fault(path: Mapping[str, Any], elements: Mapping[str, Any]) -> str | None:
+def _fault(path: Mapping[str, Any], topology: Mapping[str, Any]) -> str | None:
     """What is wrong with the parameters of a path."""
-    named = path.get("elements", ())
-    if named and len(path) > 1:
+    elements = topology.get("elements", {})
+    named, access = path.get("elements", ()), path.get("access", ())
+    if access and topology["kind"] != "simulated":
+        return "only on a testbed of kind simulated have flows an access of their own: leave access out"
+    if access and not named:
+        return "access lies before what flows share: give elements beside it"
+    if named and path.keys() - {"elements", "access"}:
         return "elements take the place of a path's delay, rate and loss: give one or the other"
-    unknown = [name for name in named if name not in elements]
-    known = ", ".join(elements) or "it has none"
-    return f"no element of the testbed is called '{unknown[0]}'; elements: {known}" if unknown else None
+    unknown = [name for name in (*named, *access) if name not in elements]
+    if unknown:
+        known = ", ".join(elements) or "it has none"
+        return f"no element of the testbed is called '{unknown[0]}'; elements: {known}"
+    scaling = [name for name in access if "scaling" in elements[name]]
+    return f"'{scaling[0]}' scales its rate: a router stands in elements, not in access" if scaling else None

@@ -32,8 +32,20 @@ pub struct Asked {
     pub interval_s: f64,
     /// The path, in order from the senders.
     pub elements: Vec<ElementConfig>,
+    /// What each flow crosses on its own, between its sender and `elements`, there and back; none unless told.
+    #[serde(default)]
+    pub access: Vec<ElementConfig>,
     /// The flows.
     pub flows: Vec<FlowConfig>,
+}
+
+/// Parameters of what flows cross.
+#[derive(Clone, Debug)]
+pub struct PathParams {
+    /// Of what each flow has for itself, or of none.
+    pub access: Vec<ElementParams>,
+    /// Of what all have together.
+    pub shared: Vec<ElementParams>,
 }
 
 /// A flow that always has something to send; `transport` in the document says which ends it has, TCP unless told.
@@ -171,11 +183,11 @@ impl DccpConfig {
 }
 
 impl Asked {
-    /// The parameters of the elements, and the number of steps; all that could not be is refused.
+    /// The parameters of all elements, and the number of steps; all that could not be is refused.
     ///
     /// # Errors
     /// [`ParameterError`] names the value, with its place.
-    pub fn checked(&self) -> Result<(Vec<ElementParams>, u64), ParameterError> {
+    pub fn checked(&self) -> Result<(PathParams, u64), ParameterError> {
         within("number of elements", self.elements.len(), 0..=32)?;
         within("number of flows", self.flows.len(), 1..=1_000)?;
         within("duration_s", self.duration_s, 0.001..=1e6)?;
@@ -186,11 +198,13 @@ impl Asked {
             let sentence = "duration_s must be a whole number of steps of interval_s";
             return Err(ParameterError(sentence.to_owned()));
         }
-        let each = self.elements.iter().enumerate();
-        let params = each.map(|(index, element)| {
-            element.params().map_err(|error| ParameterError(format!("elements[{index}]: {error}")))
-        });
-        let params: Vec<ElementParams> = params.collect::<Result<_, _>>()?;
+        let (flows, access) = (self.flows.len(), self.access.len());
+        if access > 0 && access != flows {
+            let sentence = format!("access has an element for each flow: {flows}, not {access}");
+            return Err(ParameterError(sentence));
+        }
+        let params = params_of("elements", &self.elements)?;
+        let access = params_of("access", &self.access)?;
         if params.iter().all(|element| element.service == Service::Unlimited) {
             let sentence =
                 "no element has a rate, so nothing would slow a flow down; give one of them rate_mbps";
@@ -201,8 +215,14 @@ impl Asked {
             let fits = start_s.and_then(|_| flow.ends.ends(self.seed, index));
             fits.map_err(|error| ParameterError(format!("flows[{index}]: {error}")))?;
         }
-        Ok((params, steps as u64))
+        Ok((PathParams { access, shared: params }, steps as u64))
     }
+}
+
+fn params_of(field: &str, elements: &[ElementConfig]) -> Result<Vec<ElementParams>, ParameterError> {
+    let place = |index: usize, error| ParameterError(format!("{field}[{index}]: {error}"));
+    let each = elements.iter().enumerate();
+    each.map(|(index, element)| element.params().map_err(|error| place(index, error))).collect()
 }
 
 pub(crate) fn ns(seconds: f64) -> u64 {

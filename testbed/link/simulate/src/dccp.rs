@@ -83,7 +83,7 @@ impl DccpEnds {
 
     fn packet(&self, way: Way, bytes: Vec<u8>) -> Packet {
         let ip_bytes = (bytes.len() + self.params.carriage().overhead_bytes()) as u32;
-        Packet { way, content: Content::Dccp(bytes), ip_bytes }
+        Packet { way, content: Content::Dccp(bytes.into()), ip_bytes }
     }
 
     fn client_sends(&mut self, now_ns: i64) -> Option<Vec<u8>> {

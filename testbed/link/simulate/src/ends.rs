@@ -20,7 +20,7 @@ pub enum Content {
     /// Of TCP, which is modelled in segments.
     Tcp(Segment),
     /// Of DCCP, as it is on the wire.
-    Dccp(Vec<u8>),
+    Dccp(Box<[u8]>),
 }
 
 /// A packet that leaves an end.

@@ -6,17 +6,28 @@ use netjoule_link_model::path::told::{RouterStep, RouterTold};
 use netjoule_link_model::path::{ways, ElementParams};
 use netjoule_link_model::range::ParameterError;
 
-use crate::config::{ns, Asked};
-use crate::ends::{Content, Ends, Way};
+use crate::config::{ns, Asked, PathParams};
+use crate::ends::{Content, Ends, Packet, Way};
 use crate::outcome::{Outcome, Step};
 
-/// Of which flow, and what.
-type Packet = (usize, Content);
+/// A packet inside a path, with the index of its flow. Small: elements move it again and again.
+#[derive(Debug)]
+struct Inside {
+    index: u32,
+    ip_bytes: u32,
+    content: Content,
+}
+
+/// A path, from the senders and back.
+#[derive(Debug)]
+struct Path([Chain<Inside>; 2]);
+
+const WAYS: [Way; 2] = [Way::Up, Way::Down];
 
 #[derive(Debug)]
 struct Flow {
-    /// Until it has begun.
-    start_ns: Option<u64>,
+    /// When it begins, then when one of its ends has something to do.
+    next_ns: Option<u64>,
     ends: Box<dyn Ends>,
     acked: u64,
 }
@@ -25,8 +36,9 @@ struct Flow {
 #[derive(Debug)]
 struct World {
     now_ns: u64,
-    forward: Chain<Packet>,
-    back: Chain<Packet>,
+    shared: Path,
+    /// What each flow crosses on its own; none where there is nothing.
+    access: Vec<Path>,
     flows: Vec<Flow>,
 }
 
@@ -55,18 +67,47 @@ fn earlier(one_ns: Option<u64>, other_ns: Option<u64>) -> Option<u64> {
     }
 }
 
+impl Path {
+    fn new(elements: &[ElementParams], seed: u64, stream: u64) -> Self {
+        Self(ways(elements, seed, stream, 0).map(Chain::new))
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        earlier(self.0[0].next_event_ns(), self.0[1].next_event_ns())
+    }
+
+    fn advance(&mut self, now_ns: u64) {
+        self.0.iter_mut().for_each(|chain| chain.advance(now_ns));
+    }
+
+    fn has_output(&self) -> bool {
+        self.0.iter().any(Chain::has_output)
+    }
+
+    fn enqueue(&mut self, now_ns: u64, index: usize, packet: Packet) {
+        let Packet { way, content, ip_bytes } = packet;
+        let inside = Inside { index: index as u32, ip_bytes, content };
+        self.0[way as usize].enqueue(now_ns, inside, ip_bytes);
+    }
+
+    fn poll(&mut self, way: Way) -> Option<(usize, Packet)> {
+        let (_, Inside { index, ip_bytes, content }) = self.0[way as usize].poll()?;
+        Some((index as usize, Packet { way, content, ip_bytes }))
+    }
+}
+
 impl World {
-    fn new(asked: &Asked, params: &[ElementParams]) -> Result<Self, ParameterError> {
-        let [forward, back] = ways(params, asked.seed, 0, 0);
+    fn new(asked: &Asked, params: &PathParams) -> Result<Self, ParameterError> {
         let each = asked.flows.iter().enumerate();
         let flows = each.map(|(index, flow)| {
             let ends = flow.ends.ends(asked.seed, index)?;
-            Ok(Flow { start_ns: Some(ns(flow.start_s)), ends, acked: 0 })
+            Ok(Flow { next_ns: Some(ns(flow.start_s)), ends, acked: 0 })
         });
+        let own = params.access.chunks(1).zip(1..);
         Ok(Self {
             now_ns: 0,
-            forward: Chain::new(forward),
-            back: Chain::new(back),
+            shared: Path::new(&params.shared, asked.seed, 0),
+            access: own.map(|(element, number)| Path::new(element, asked.seed, number << 48)).collect(),
             flows: flows.collect::<Result<_, _>>()?,
         })
     }
@@ -74,18 +115,16 @@ impl World {
     fn run_until(&mut self, until_ns: u64) {
         loop {
             let ends_ns = self.ends_next_ns();
-            let paths_ns = earlier(self.forward.next_event_ns(), self.back.next_event_ns());
+            let paths = self.access.iter().chain([&self.shared]);
+            let paths_ns = paths.fold(None, |first_ns, path| earlier(first_ns, path.next_ns()));
             let Some(at_ns) = earlier(ends_ns, paths_ns).filter(|at_ns| *at_ns <= until_ns) else { break };
             // An end that wants to be asked at once may name a time before.
             let at_ns = at_ns.max(self.now_ns);
             self.now_ns = at_ns;
-            self.forward.advance(at_ns);
-            self.back.advance(at_ns);
+            self.access.iter_mut().chain([&mut self.shared]).for_each(|path| path.advance(at_ns));
             // Most of what happens inside a path concerns no end.
-            if ends_ns.is_some_and(|ends_ns| ends_ns <= at_ns)
-                || self.forward.has_output()
-                || self.back.has_output()
-            {
+            let is_out = self.shared.has_output() || self.access.iter().any(Path::has_output);
+            if is_out || ends_ns.is_some_and(|ends_ns| ends_ns <= at_ns) {
                 self.act();
             }
         }
@@ -93,48 +132,61 @@ impl World {
     }
 
     fn ends_next_ns(&self) -> Option<u64> {
-        let mut first_ns = None;
-        for flow in &self.flows {
-            first_ns = earlier(first_ns, earlier(flow.start_ns, flow.ends.next_ns()));
-        }
-        first_ns
+        self.flows.iter().fold(None, |first_ns, flow| earlier(first_ns, flow.next_ns))
     }
 
     fn act(&mut self) {
-        let now_ns = self.now_ns;
         for index in 0..self.flows.len() {
-            let start_ns = &mut self.flows[index].start_ns;
-            *start_ns = start_ns.filter(|at_ns| *at_ns > now_ns);
-            self.transmit(index);
+            if self.flows[index].next_ns.is_some_and(|at_ns| at_ns <= self.now_ns) {
+                self.transmit(index);
+            }
         }
         // What crosses a path without delay is there at once, and may be answered.
-        loop {
-            let (up, down) = (self.forward.poll(), self.back.poll());
-            let is_done = up.is_none() && down.is_none();
-            for (way, packet) in [(Way::Up, up), (Way::Down, down)] {
-                if let Some((_, (index, content))) = packet {
-                    self.flows[index].ends.take(now_ns, way, content);
-                    self.transmit(index);
-                }
+        let mut is_done = false;
+        while !is_done {
+            is_done = true;
+            for out in WAYS.map(|way| self.shared.poll(way)).into_iter().flatten() {
+                is_done = false;
+                self.leave_shared(out);
             }
-            if is_done {
-                return;
+            for index in 0..self.access.len() {
+                for (_, packet) in WAYS.map(|way| self.access[index].poll(way)).into_iter().flatten() {
+                    is_done = false;
+                    self.leave_access(index, packet);
+                }
             }
         }
     }
 
+    fn leave_shared(&mut self, (index, packet): (usize, Packet)) {
+        match self.access.get_mut(index) {
+            Some(access) if packet.way == Way::Down => access.enqueue(self.now_ns, index, packet),
+            _ => self.arrive(index, packet),
+        }
+    }
+
+    fn leave_access(&mut self, index: usize, packet: Packet) {
+        match packet.way {
+            Way::Up => self.shared.enqueue(self.now_ns, index, packet),
+            Way::Down => self.arrive(index, packet),
+        }
+    }
+
+    fn arrive(&mut self, index: usize, packet: Packet) {
+        self.flows[index].ends.take(self.now_ns, packet.way, packet.content);
+        self.transmit(index);
+    }
+
+    /// Sends what one of its ends has to send; until something comes, none has more before `next_ns`.
     fn transmit(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        if flow.start_ns.is_some() {
-            return;
-        }
-        while let Some(packet) = flow.ends.poll(self.now_ns) {
-            let chain = match packet.way {
-                Way::Up => &mut self.forward,
-                Way::Down => &mut self.back,
+        while let Some(packet) = self.flows[index].ends.poll(self.now_ns) {
+            let path = match self.access.get_mut(index) {
+                Some(access) if packet.way == Way::Up => access,
+                _ => &mut self.shared,
             };
-            chain.enqueue(self.now_ns, (index, packet.content), packet.ip_bytes);
+            path.enqueue(self.now_ns, index, packet);
         }
+        self.flows[index].next_ns = self.flows[index].ends.next_ns();
     }
 
     /// What has come since the last step.
@@ -148,7 +200,11 @@ impl World {
             t_end_ns: self.now_ns,
             acked_packets,
             window_packets: self.flows.iter().map(|flow| flow.ends.window()).collect(),
-            routers: self.forward.records(self.now_ns).into_iter().map(RouterStep::from).collect(),
+            routers: self.shared.0[Way::Up as usize]
+                .records(self.now_ns)
+                .into_iter()
+                .map(RouterStep::from)
+                .collect(),
         }
     }
 }

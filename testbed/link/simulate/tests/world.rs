@@ -153,6 +153,38 @@ fn tcp_and_dccp_share_a_path_and_a_lost_request_is_sent_again() {
 }
 
 #[test]
+fn each_flow_crosses_its_own_access_before_and_after_what_all_share() {
+    let access: Vec<_> = [5, 20, 45].map(|delay_ms| json!({"rate_mbps": 100, "delay_ms": delay_ms})).into();
+    let alone = |index: usize| {
+        let mut elements = vec![access[index].clone()];
+        elements.push(json!({"rate_mbps": 10, "queue_packets": 42, "delay_ms": 5}));
+        let document = json!({"id": 1, "seed": 1, "duration_s": 60, "interval_s": 20, "flows": [{}], "elements": elements});
+        simulate(&serde_json::from_value::<Asked>(document).unwrap()).unwrap()
+    };
+    let shared = |access: &[Value], flows: usize| {
+        let flows = vec![json!({}); flows];
+        let elements = json!([{"rate_mbps": 10, "queue_packets": 42, "delay_ms": 5}]);
+        let document = json!({"id": 1, "seed": 1, "duration_s": 60, "interval_s": 20, "flows": flows, "access": access,
+            "elements": elements});
+        simulate(&serde_json::from_value::<Asked>(document).unwrap())
+    };
+    // Of one flow it does not matter whose the first element is.
+    for index in 0..3 {
+        assert_eq!(shared(&access[index..=index], 1).unwrap(), alone(index));
+    }
+    // Of several, the one with the shortest round trip has most.
+    let outcome = shared(&access, 3).unwrap();
+    let acked: Vec<_> = outcome.flows.iter().map(|flow| flow.acked_packets).collect();
+    assert!(acked[0] > acked[1].max(acked[2]) && acked[1].min(acked[2]) > 1000, "{acked:?}");
+    let mbps = acked.iter().sum::<u64>() as f64 * 12e3 / 60e6;
+    assert!(mbps > 9.0 && mbps < 10.0, "{mbps}");
+    let error = shared(&access, 2).unwrap_err().to_string();
+    assert_eq!(error, "access has an element for each flow: 2, not 3");
+    let error = shared(&[json!({"delay_ms": -1})], 1).unwrap_err().to_string();
+    assert!(error.starts_with("access[0]: delay_ms"), "{error}");
+}
+
+#[test]
 fn a_flow_has_the_fields_of_its_transport_alone() {
     for (flow, part) in [
         (json!({"transport": "dccp", "sack": true}), "unknown field `sack`"),

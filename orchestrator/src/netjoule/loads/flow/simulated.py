@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ from netjoule.loads.flow.generators import FlowSpec, foreign
 from netjoule.loads.flow.load import FlowLoad
 from netjoule.loads.flow.session import FlowSession
 from netjoule.loads.flow.settings import NULL, FlowSettings, Pace
-from netjoule.topology.paths import path_elements
+from netjoule.topology.paths import path_access, path_elements
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Condition, HostTime, Outcome, Place
 from netjoule.workload.workload import Timing, Workload
@@ -32,6 +33,8 @@ _HEADER_BYTES = {4: 40, 6: 60}  # of IP and TCP without options: RFC 791, 8200, 
 _MTU_BYTES = 1500
 _INTERVAL_S = 1.0
 _ROUNDING = 1e-6
+_OF_RUNS = frozenset({"interval_s", "start_within_s"})
+"""Settings that are not those of TCP's ends."""
 
 
 class SimulatedFlowLoad(FlowLoad):
@@ -48,7 +51,8 @@ class SimulatedFlowLoad(FlowLoad):
         """Refuse flows that the program does not have. Raises UsageError, naming the field."""
         settings = self._settings
         where = f"workload {settings.name}, field "
-        for field, what, step in (*_unfit(settings, self._workload), *self._uneven(), *self._slow()):
+        faults = (*_unfit(settings, self._workload), *self._uneven(), *self._slow(), *self._unshared())
+        for field, what, step in faults:
             raise UsageError(what, where=where + field, next_step=step)
 
     def _uneven(self) -> Iterator[tuple[str, str, str]]:
@@ -75,6 +79,19 @@ class SimulatedFlowLoad(FlowLoad):
                         f"a simulated flow always has something to send, and {offered_mbps:g} Mb/s are less"
                         f" than the {takes_mbps:g} Mb/s that the path takes",
                         f"offer at least {takes_mbps:g}",
+                    )
+
+    def _unshared(self) -> Iterator[tuple[str, str, str]]:
+        """Paths with an access for another number of flows than there are: field, what, next step."""
+        document, server = self._topology.document, self._topology.host_with("server")
+        for value in self._workload.factors.get("path", (None,)):
+            access = len(path_access(document, server, value))
+            for flows in self._settings.parallel if access else ():
+                if flows != access:
+                    yield (
+                        "factors.parallel",
+                        f"the path has an access for each of {access} flows, and there are {flows}",
+                        f"write parallel: {access}, or name a path without access",
                     )
 
     def require(self) -> None:
@@ -120,7 +137,8 @@ class SimulatedFlows(FlowSession):
         super().__init__((), {flow.client: flow.client for flow in flows}, {}, ())
         self._specs, self._seed, self._place, self._timing = flows, seed, place, timing
         self._interval_s = float(settings.get("interval_s", _INTERVAL_S))
-        self._ends = {name: value for name, value in settings.items() if name != "interval_s"}
+        self._within_s = float(settings.get("start_within_s", 0.0))
+        self._ends = {name: value for name, value in settings.items() if name not in _OF_RUNS}
         self._server = server
         self._routers: list[dict[str, Any]] = []
 
@@ -154,13 +172,15 @@ class SimulatedFlows(FlowSession):
         return [(flow, _report(flow, told, index)) for index, flow in enumerate(self._specs)]
 
     def _asked(self, flow: FlowSpec) -> dict[str, Any]:
+        chance = random.Random(flow.schedule_seed)  # noqa: S311 - an experiment, not a secret
+        begins = {"start_s": chance.uniform(0.0, self._within_s)}
         if flow.transport == "dccp":
             sizes = {"payload_bytes": flow.payload_bytes, "ip_version": flow.ip_version}
-            return {"transport": "dccp", "ccid": flow.options["ccid"], **sizes}
+            return {"transport": "dccp", "ccid": flow.options["ccid"], **sizes, **begins}
         header = _HEADER_BYTES[flow.ip_version]
         control = _CONTROLS[str(flow.options.get("congestion_control", "reno"))]
         sizes = {"packet_bytes": flow.payload_bytes + header, "ack_bytes": header}
-        return {"congestion_control": control, **sizes, **self._ends}
+        return {"congestion_control": control, **sizes, **self._ends, **begins}
 
 
 def _greatest_mbps(element: Mapping[str, Any]) -> float:
@@ -195,7 +215,7 @@ def _unfit(settings: FlowSettings, workload: Workload) -> Sequence[tuple[str, st
         )
     for transport in set(_TRANSPORTS) & {*settings.transports}:
         found.extend(_unfit_transport(settings, workload, transport))
-    ends = sorted(set(settings.simulated) - {"interval_s"})
+    ends = sorted(set(settings.simulated) - _OF_RUNS)
     if ends and "tcp" not in settings.transports:
         field = f"flow.simulated.{ends[0]}"
         found.append((field, "it is of the ends of tcp, and no flow here has them", leave_out))
