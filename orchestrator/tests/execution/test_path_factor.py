@@ -65,7 +65,11 @@ def test_a_path_is_a_preset_parameters_or_elements_and_the_testbeds_own_in_what_
         ("path", ["fra"], "has no preset 'fra' of path, did you mean 'far'"),
         ("path", [{"elements": ["dls"]}], "no element of the testbed is called 'dls'; elements: core, dsl"),
         ("path", [{"elements": ["dsl"], "rtt_ms": 3}], "give one or the other"),
-        ("path", [{"elements": ["dsl"], "access": ["dsl"]}], "only on a testbed of kind simulated have flows"),
+        (
+            "path",
+            [{"elements": ["dsl"], "access": ["dsl"]}],
+            "only on a testbed of kind simulated have flows",
+        ),
         ("path.uplink", ["near"], "fake has no path that is called path.uplink"),
         ("access", ["lte"], "a testbed of kind emulated cannot set access"),
         ("scaling", [{"kind": "none"}], "no path of fake has an element with scaling"),

@@ -262,7 +262,13 @@ def test_what_the_program_does_not_have_is_refused(
 
 
 def row(start_s: float, **changes: Any) -> dict[str, Any]:
-    told = {"kind": "practra", "t_start_s": start_s, "t_end_s": start_s + 10, "mean_rate_mbps": 5.0}
+    told = {
+        "element": 2,
+        "kind": "practra",
+        "t_start_s": start_s,
+        "t_end_s": start_s + 10,
+        "mean_rate_mbps": 5.0,
+    }
     more = {"max_rate_mbps": 10.0, "mean_cubic": 0.2, "asleep_share": 0.0, "switches": 4}
     return told | more | {"flows_arrived_packets": 100, "flows_dropped_packets": 1} | changes
 
@@ -291,3 +297,36 @@ def test_measures_of_routers_share_a_step_by_time_and_leave_chance_out() -> None
     asleep = routers.measures_of([row(0, kind="sleep", mean_rate_mbps=10.0, asleep_share=0.5)], 0, 10)
     assert asleep["saving_linear_ratio"] == pytest.approx(0.45)
     assert routers.measures_of(rows[2:], 0, 10) == {}
+
+
+def test_of_several_routers_rates_and_savings_are_means_and_switches_and_losses_sums() -> None:
+    second = row(0, element=3, mean_rate_mbps=9.0, mean_cubic=0.8, switches=2, flows_arrived_packets=99)
+    assert routers.measures_of([row(0), second], 0, 10) == {
+        "service_rate_mbps": pytest.approx(7),
+        "saving_linear_ratio": pytest.approx(0.3),
+        "saving_cubic_ratio": pytest.approx(0.5),
+        "rate_switches": 6,
+        "router_loss_ratio": pytest.approx(0.02),
+    }
+
+
+def test_two_routers_in_a_row_scale_each_by_itself(tmp_path: Path) -> None:
+    campaign = run(tmp_path, "c", path=["rtt-100-two"], blocks=1)
+    assert "no defects" in netjoule("check", campaign).stdout
+    rows = table(campaign / "blocks" / "1" / "routers.csv")
+    assert {(one["element"], one["kind"]) for one in rows} == {
+        (element, kind) for element in ("2", "3") for kind in ("none", "practra")
+    }
+    kept = {one["arm"]: one["measures"] for one in documents(campaign, "runs.ndjson")}["practra-10"]
+    own = [one for one in rows if one["kind"] == "practra" and float(one["t_start_s"]) >= 20]
+    rates = {element: _mean([one for one in own if one["element"] == element]) for element in ("2", "3")}
+    assert rates["2"] != rates["3"]
+    assert kept["service_rate_mbps"] == pytest.approx(sum(rates.values()) / 2)
+    energy = {(one["arm"], one["form"], one["static_ratio"]): one for one in _energy(campaign)}
+    saved = 1 - sum(rates.values()) / 20
+    assert float(energy["practra-10", "linear", "0"]["saving_ratio"]) == pytest.approx(saved)
+    assert float(energy["practra-10", "linear", "0.5"]["saving_ratio"]) == pytest.approx(saved / 2)
+
+
+def _mean(rows: list[dict[str, str]]) -> float:
+    return sum(float(one["mean_rate_mbps"]) for one in rows) / len(rows)

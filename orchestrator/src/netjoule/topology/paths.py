@@ -71,7 +71,7 @@ def path_elements(topology: Mapping[str, Any], host: str, value: Any = None) -> 
     own, told = _told(topology, host, value)
     if "elements" in told:
         return [topology["elements"][name] for name in told["elements"]]
-    element = {name: one for name, one in (own | told).items() if name not in ("elements", "access")}
+    element = {name: one for name, one in {**own, **told}.items() if name not in ("elements", "access")}
     if "rtt_ms" in element:
         element["delay_ms"] = element.pop("rtt_ms") / 2
     return [link.get("wired", {}) | element]

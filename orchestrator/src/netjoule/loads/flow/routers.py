@@ -47,6 +47,9 @@ def _rows(told: Mapping[str, Any], number: int) -> Iterator[dict[str, Any]]:
 def measures_of(rows: Sequence[Mapping[str, Any]], start_s: float, end_s: float) -> dict[str, float | None]:
     """Measures of the routers that scale their rate, in a window; {} without any.
 
+    Of several, rate and savings are means, so that the unit of power is that of all of them at their highest
+    rates; switches and losses are sums, over what came to the first.
+
     Args:
         rows: of routers.csv. A step that straddles an edge is shared by time.
         start_s: of the window, campaign time.
@@ -65,7 +68,10 @@ def measures_of(rows: Sequence[Mapping[str, Any]], start_s: float, end_s: float)
     def count(name: str) -> float:
         return float(sum(share * row[name] for row, share in inside))
 
-    came = count("flows_arrived_packets")
+    first = min(row["element"] for row, _ in inside)
+    came = float(
+        sum(share * row["flows_arrived_packets"] for row, share in inside if row["element"] == first)
+    )
     return {
         "service_rate_mbps": mean(lambda row: row["mean_rate_mbps"]),
         "saving_linear_ratio": mean(lambda row: _saving(row, row["mean_rate_mbps"] / row["max_rate_mbps"])),
