@@ -74,7 +74,9 @@ def test_every_shipped_workload_is_compared() -> None:
         "capacity-ccid2",
         "capacity-ccid3",
         "capacity-flows",
+        "capacity-sensitivity",
         "capacity-two",
+        "capacity-undelayed",
         "capacity-varying",
     }  # version 0.1 did not have them
     assert set(DIGESTS) | since == {path.stem for path in SHIPPED.glob("*.yaml")}

@@ -36,7 +36,7 @@ fn full() -> Value {
         "delay_ms": 1.5, "rate_mbps": 10, "loss_ratio": 0.5, "queue_packets": 42, "queue_bytes": 60_000, "direction": "up",
         "bursts": {"mean_burst_ms": 100, "cycle_ms": 1000, "rate_mbps": 5},
         "scaling": {"kind": "headroom", "utilisation": 0.9, "interval_ms": 10, "rates_mbps": [5, 10], "weight": 0.5, "window_ms": 20,
-                    "delta_ms": 0.5, "delay_limit_ms": 40, "phase_ms": 3},
+                    "delta_ms": 0.5, "delay_limit_ms": 40, "delay_limit_ratio": 0.9, "phase_ms": 3},
     });
     let bottleneck = json!({"varying": {"min_rate_mbps": 1, "max_rate_mbps": 10, "mean_interval_ms": 50}});
     let sleeper = json!({"rate_mbps": 100, "scaling": {"kind": "sleep", "sleep_us": 200, "wake_us": 30.5,

@@ -136,6 +136,9 @@ pub struct PractraConfig {
     /// 0.9 of what a full queue takes at the highest rate unless told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_limit_ms: Option<f64>,
+    /// The same as a share of what a full queue takes; of both the tighter one counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_limit_ratio: Option<f64>,
     /// Until the first tick; drawn from the seed unless told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase_ms: Option<f64>,
@@ -260,12 +263,11 @@ impl PractraConfig {
         queue: QueueLimit,
         utilisation: Option<f64>,
     ) -> Result<PractRaParams, ParameterError> {
-        let Self { interval_ms, rates_mbps, weight, window_ms, delta_ms, delay_limit_ms, phase_ms, .. } =
-            self;
+        let Self { interval_ms, rates_mbps, weight, window_ms, delta_ms, phase_ms, .. } = self;
         let interval_ns = ns("scaling.interval_ms", *interval_ms, 0.1..=60_000.0)?;
         let queue_packets = (queue.packets as u64).min(queue.bytes / MTU_BYTES);
         let queue_bits = (8 * queue_packets * MTU_BYTES) as f64;
-        let default_limit_ms = DELAY_LIMIT_SHARE * queue_bits / max_rate_mbps / 1e3;
+        let delay_limit_ms = self.delay_limit_ms(queue_bits / max_rate_mbps / 1e3)?;
         let rates_mbps: Vec<f64> = if rates_mbps.is_empty() {
             (1..=STEPS).map(|step| max_rate_mbps * f64::from(step) / f64::from(STEPS)).collect()
         } else {
@@ -283,11 +285,7 @@ impl PractraConfig {
             window_ns: ns("scaling.window_ms", window_ms.unwrap_or(*interval_ms), 0.1..=60_000.0)?,
             interval_ns,
             stall_ns: ns("scaling.delta_ms", delta_ms.unwrap_or(1.0), 0.0..=60_000.0)?,
-            delay_limit_ns: ns(
-                "scaling.delay_limit_ms",
-                delay_limit_ms.unwrap_or(default_limit_ms),
-                0.0..=60_000.0,
-            )?,
+            delay_limit_ns: ns("scaling.delay_limit_ms", delay_limit_ms, 0.0..=60_000.0)?,
             phase_ns: phase_ms
                 .map(|phase_ms| ns("scaling.phase_ms", phase_ms, 0.0..=60_000.0))
                 .transpose()?,
@@ -295,6 +293,15 @@ impl PractraConfig {
         };
         params.check(queue_bits as u64 - MTU_BYTES * 8)?;
         Ok(params)
+    }
+
+    /// The delay limit where a full queue takes `full_ms` at the highest rate; of two the tighter one.
+    fn delay_limit_ms(&self, full_ms: f64) -> Result<f64, ParameterError> {
+        let limit_ms = self.delay_limit_ms.unwrap_or(f64::INFINITY);
+        let is_told = self.delay_limit_ms.is_some() && self.delay_limit_ratio.is_none();
+        let ratio = self.delay_limit_ratio.unwrap_or(DELAY_LIMIT_SHARE);
+        let ratio = within("scaling.delay_limit_ratio", ratio, 0.0..=1.0)?;
+        Ok(if is_told { limit_ms } else { limit_ms.min(ratio * full_ms) })
     }
 }
 
@@ -323,6 +330,12 @@ mod tests {
         assert_eq!(found.rates_mbps, (1..=10).map(f64::from).collect::<Vec<_>>());
         assert_eq!((found.weight, found.window_ns, found.interval_ns), (0.25, 100_000_000, 100_000_000));
         assert_eq!((found.stall_ns, found.delay_limit_ns, found.phase_ns), (1_000_000, 45_360_000, None));
+        for (limit_ms, ratio, delay_limit_ns) in [(None, 0.5, 25_200_000), (Some(9), 0.5, 9_000_000)] {
+            let scaling = json!({"kind": "practra", "interval_ms": 100, "delay_limit_ms": limit_ms, "delay_limit_ratio": ratio});
+            let document = json!({"rate_mbps": 10, "queue_packets": 42, "scaling": scaling});
+            let shorter = PractRaParams { delay_limit_ns, ..found.clone() };
+            assert_eq!(params(document).unwrap().service, Service::PractRa(shorter));
+        }
         let headroom = json!({"rate_mbps": 10, "queue_packets": 42, "scaling": {"kind": "headroom", "interval_ms": 100}});
         let variant = PractRaParams { utilisation: Some(0.95), ..found };
         assert_eq!(params(headroom).unwrap().service, Service::PractRa(variant));
@@ -350,6 +363,7 @@ mod tests {
                 json!({"rate_mbps": 10, "scaling": {"kind": "fixed", "rate_mbps": 11}}),
                 "scaling.rate_mbps is 11",
             ),
+            (practra(json!({"delay_limit_ratio": 1.5})), "scaling.delay_limit_ratio"),
             (practra(json!({"delay_limit_ms": 55.5})), "never rise from 9 to 10 Mb/s"),
             (practra(json!({"rates_mbps": [1, 5]})), "the last of scaling.rates_mbps must be rate_mbps, 10"),
             (practra(json!({"rates_mbps": [1e-300, 10]})), "scaling.rates_mbps is 0.000"),
