@@ -196,7 +196,8 @@ def _unfit(settings: FlowSettings, workload: Workload) -> Sequence[tuple[str, st
     if NULL in settings.transports:
         what = "a simulated sender draws nothing, so it has no floor"
         found.append(("control", what, "write control: false"))
-    others = sorted({*settings.all_transports()} - {*_TRANSPORTS, NULL})
+    sent = {name: settings.variant_of(name).transport for name in settings.all_transports()}
+    others = sorted({*sent.values()} - {*_TRANSPORTS, NULL})
     if others:
         one = " or ".join(_TRANSPORTS)
         found.append(("factors.transport", f"{only} {one}, not {', '.join(others)}", f"name {one}"))
@@ -213,30 +214,32 @@ def _unfit(settings: FlowSettings, workload: Workload) -> Sequence[tuple[str, st
         found.append(
             ("factors.pacing", "a simulated flow has no pacer", "leave pacing, window_us and gso out")
         )
-    for transport in set(_TRANSPORTS) & {*settings.transports}:
-        found.extend(_unfit_transport(settings, workload, transport))
+    for name, transport in sent.items():
+        if transport in _TRANSPORTS:
+            found.extend(_unfit_transport(settings, workload, name, transport))
     ends = sorted(set(settings.simulated) - _OF_RUNS)
-    if ends and "tcp" not in settings.transports:
+    if ends and "tcp" not in sent.values():
         field = f"flow.simulated.{ends[0]}"
         found.append((field, "it is of the ends of tcp, and no flow here has them", leave_out))
     return found
 
 
 def _unfit_transport(
-    settings: FlowSettings, workload: Workload, transport: str
+    settings: FlowSettings, workload: Workload, name: str, transport: str
 ) -> Iterator[tuple[str, str, str]]:
     """What the program does not have of a transport that it has: field, what, next step."""
-    options = settings.options_of(transport)
+    options = settings.options_of(name)
+    where = (
+        f"flow.transport_options.{transport}" if name == transport else f"flow.variants.{name}.{transport}"
+    )
     greatest = _greatest_payload(transport, settings.ip_version)
     if max(settings.payload_bytes) > greatest:
         what = f"a simulated message of {transport} is one packet, of {greatest} bytes at most"
         yield "factors.payload_bytes", what, f"use at most {greatest}"
     if unknown := sorted(set(options) - _OPTIONS[transport]):
-        field = f"flow.transport_options.{transport}.{unknown[0]}"
-        yield field, f"a simulated {transport} has no such option", "leave it out"
+        yield f"{where}.{unknown[0]}", f"a simulated {transport} has no such option", "leave it out"
     if options.get("carrier", _CARRIER) != _CARRIER:
-        field = f"flow.transport_options.{transport}.carrier"
-        yield field, f"a simulated {transport} goes in {_CARRIER}", f"write carrier: {_CARRIER}"
+        yield f"{where}.carrier", f"a simulated {transport} goes in {_CARRIER}", f"write carrier: {_CARRIER}"
     if transport == "tcp":
         chosen = workload.factors.get("congestion_control", (options.get("congestion_control", "reno"),))
         if unknown := sorted(set(map(str, chosen)) - set(_CONTROLS)):
