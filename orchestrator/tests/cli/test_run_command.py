@@ -13,6 +13,7 @@ from stand_ins import lines, perfect
 from netjoule.analysis import analysis, summary
 from netjoule.cli import launch
 from netjoule.cli.app import run_command
+from netjoule.core import programs
 from netjoule.core.errors import HostLacks, RunFailed
 from netjoule.execution import runner
 from netjoule.execution.runner import Outcome
@@ -60,6 +61,29 @@ def test_a_missing_program_is_named_before_a_folder_is_made(files, tmp_path, ins
     assert run_command(["run", *files]) == 3
     same_sentence(capsys.readouterr().err)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "elsewhere"),
+    [
+        (
+            "capacity-alone",
+            "give --testbed testbed/topologies/troubled-marriage-simulated.yaml, which the workload fits",
+        ),
+        ("capacity-nowhere", ""),
+    ],
+)
+def test_a_workload_of_another_testbed_says_which_shipped_one_it_fits(tmp_path, capsys, name, elsewhere):
+    asked = name
+    if not elsewhere:
+        text = (programs.shipped("workloads/flow/capacity-alone.yaml")).read_text()
+        asked = tmp_path / f"{name}.yaml"
+        asked.write_text(text.replace("practra-10,", "practra-11,"))
+    assert run_command(["run", str(asked), "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert "emulated has no preset 'none' of scaling" in told
+    assert elsewhere in told
+    assert ("--testbed" in told) == bool(elsewhere)
 
 
 def test_run_refuses_a_folder_that_the_sandbox_hides(files, inside, capsys):

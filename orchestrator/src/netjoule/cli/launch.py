@@ -23,7 +23,7 @@ from netjoule.analysis import analysis
 from netjoule.cli.progress import progress_sink
 from netjoule.core import programs, secrets
 from netjoule.core.console import Output
-from netjoule.core.errors import InvalidData, NetjouleError, RunFailed, file_errors
+from netjoule.core.errors import InvalidData, NetjouleError, RunFailed, UsageError, file_errors
 from netjoule.core.reason import explained
 from netjoule.core.words import counted
 from netjoule.design import instruments, limits, resolution, timeline
@@ -45,6 +45,9 @@ from netjoule.workload.workload import Workload
 DEFAULT_TOPOLOGY = "testbed-topology.yaml"
 Rigs = Callable[[Campaign, Output], Outcome]
 """Runs what is left of a campaign on its rigs."""
+_TOPOLOGIES = "testbed/topologies"
+_MOST_TOPOLOGIES = 2
+"""More would tell nobody which to take."""
 _MOST_SAID = 20
 _PROGRAMS = {
     topology.EMULATED: ("netjoule-link", "netjoule-meters", "netjoule-device"),
@@ -114,7 +117,16 @@ def fitting(inputs: Inputs) -> Inputs:
 
 
 def _require_fit(inputs: Inputs) -> None:
-    limits.check_workload(inputs.workload, inputs.topology)
+    try:
+        limits.check_workload(inputs.workload, inputs.topology)
+    except UsageError as error:
+        others = [f"--testbed {name}" for name in _topologies_for(inputs.workload)]
+        if not 0 < len(others) <= _MOST_TOPOLOGIES:
+            raise
+        step = ", or ".join(
+            filter(None, (f"give {' or '.join(others)}, which the workload fits", error.next_step))
+        )
+        raise UsageError(error.what, where=error.where, next_step=step) from error
     load = load_of(inputs.workload, inputs.topology)
     load.require_fit()
     inputs.topology.first_hosts(load.hosts)
@@ -126,6 +138,16 @@ def _require_fit(inputs: Inputs) -> None:
     resolution.check_models(inputs.topology)
     resolution.check_form(inputs.workload, inputs.topology)
     timeline.check_timing(inputs.workload.timing, paces, _window(inputs.workload.load))
+
+
+def _topologies_for(asked: Workload) -> Iterator[str]:
+    """Shipped topologies that a workload fits, as they are given on a command line."""
+    for path in sorted(programs.shipped(_TOPOLOGIES).glob("*.yaml")):
+        with suppress(NetjouleError):
+            where = topology.load(path)
+            limits.check_workload(asked, where)
+            load_of(asked, where).require_fit()
+            yield f"{_TOPOLOGIES}/{path.name}"
 
 
 def with_meter(inputs: Inputs, name: str, folder: Path, output: Output) -> Inputs:
