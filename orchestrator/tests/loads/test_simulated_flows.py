@@ -37,6 +37,9 @@ WORKLOAD: dict[str, Any] = {
 }
 
 
+SLOW = {"min_rate_mbps": 1, "max_rate_mbps": 5, "mean_interval_ms": 50}
+
+
 def workload(folder: Path, **changes: Any) -> Path:
     """The workload with other factors, or other fields where their names are no factor's."""
     fields = {name: value for name, value in changes.items() if name in ("flow", "blocks", "control", "arm")}
@@ -242,6 +245,15 @@ def test_flows_have_paths_of_their_own_before_what_they_share(tmp_path: Path) ->
         ({"direction": "down"}, "factors.direction", "up, from the client to the server"),
         ({"payload_bytes": 1461}, "factors.payload_bytes", "of 1460 bytes at most"),
         ({"offered_rate_mbps": 9}, "factors.offered_rate_mbps", "9 Mb/s are less than the 10 Mb/s"),
+        (
+            {
+                "path": "rtt-100-varying",
+                "varying": [SLOW, SLOW | {"max_rate_mbps": 9}],
+                "offered_rate_mbps": 8,
+            },
+            "factors.offered_rate_mbps",
+            "8 Mb/s are less than the 9 Mb/s",
+        ),
         ({"pacing": "spin"}, "factors.pacing", "no pacer"),
         ({"congestion_control": "bbr"}, "factors.congestion_control", "no congestion control bbr"),
         (

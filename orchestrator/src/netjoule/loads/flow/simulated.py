@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from netjoule.core.errors import UsageError
@@ -17,7 +18,7 @@ from netjoule.loads.flow.generators import FlowSpec, foreign
 from netjoule.loads.flow.load import FlowLoad
 from netjoule.loads.flow.session import FlowSession
 from netjoule.loads.flow.settings import NULL, FlowSettings, Pace
-from netjoule.topology.paths import path_access, path_elements
+from netjoule.topology.paths import parameters, path_access, path_elements
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Condition, HostTime, Outcome, Place
 from netjoule.workload.workload import Timing, Workload
@@ -69,9 +70,9 @@ class SimulatedFlowLoad(FlowLoad):
 
     def _slow(self) -> Iterator[tuple[str, str, str]]:
         """What is offered, where that is less than a path takes: field, what, next step."""
-        document, server = self._topology.document, self._topology.host_with("server")
-        for value in self._workload.factors.get("path", (None,)):
-            takes_mbps = min(map(_greatest_mbps, path_elements(document, server, value)))
+        factors = self._workload.factors
+        for value, varying in product(factors.get("path", (None,)), factors.get("varying", (None,))):
+            takes_mbps = min(map(_greatest_mbps, self._elements(value, varying)))
             for offered_mbps in self._settings.offered_rate_mbps:
                 if offered_mbps < takes_mbps:
                     yield (
@@ -93,6 +94,15 @@ class SimulatedFlowLoad(FlowLoad):
                         f"the path has an access for each of {access} flows, and there are {flows}",
                         f"write parallel: {access}, or name a path without access",
                     )
+
+    def _elements(self, path: Any, varying: Any) -> list[dict[str, Any]]:
+        """Elements of a path, with the varying rate that the factor asks for in the place of their own."""
+        document = self._topology.document
+        elements = path_elements(document, self._topology.host_with("server"), path)
+        if varying is None:
+            return elements
+        asked = {"varying": parameters(document, "varying", varying)}
+        return [one | (asked if "varying" in one else {}) for one in elements]
 
     def require(self) -> None:
         """No kernel has to do anything."""
