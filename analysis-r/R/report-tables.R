@@ -178,7 +178,12 @@ told_measure_contrasts <- function(rows) {
   rows[, `:=`(pair = paste(arm_label(arm), "against", arm_label(reference)), measure = gsub("_", " ", measure))]
 }
 
-told_router_energy <- function(rows) rows[, arm := arm_label(arm)]
+# What saves nothing is the same for every f and P_s: once is enough.
+told_router_energy <- function(rows) {
+  rows[, `:=`(arm = arm_label(arm), same = all(saving_ratio == 0), first = seq_len(.N) == 1L), by = list(arm, cell)]
+  rows <- rows[!same | first]
+  rows[same == TRUE, `:=`(form = "any", static_ratio = NA_real_)][]
+}
 
 told_arm_contrasts <- function(rows) {
   rows[, `:=`(pair = paste(arm_label(arm), "against", arm_label(reference)), part = part_words(in_family))]

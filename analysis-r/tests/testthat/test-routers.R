@@ -178,6 +178,15 @@ test_that("each cell has a figure of the first block, with the arrivals without 
   expect_length(router_series_figures(campaign, many), most_series_figures)
 })
 
+test_that("a report shows what saves nothing once, not for each share and form", {
+  shown <- told_router_energy(router_energy(scaled_campaign(told)))
+  expect_identical(shown[, .N, by = list(arm, cell)]$N, c(1L, 6L, 1L, 6L))
+  expect_identical(unique(shown[arm == "none", list(form, static_ratio)]), data.table(
+    form = "any", static_ratio = NA_real_
+  ))
+  expect_false(anyNA(shown[arm == "slow", static_ratio]))
+})
+
 test_that("a campaign without power says what is compared in place of energy", {
   campaign <- scaled_campaign(told)
   campaign$dir <- "results/sweep"
