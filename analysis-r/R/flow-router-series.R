@@ -48,14 +48,17 @@ router_files <- function(campaign, runs) {
   files[file.exists(path)]
 }
 
-step_columns <- c("element", "kind", "t_start_s", "t_end_s", "mean_rate_mbps", "arrived_bytes", "queue_packets")
+step_columns <- c(
+  "host", "direction", "element", "kind", "t_start_s", "t_end_s", "mean_rate_mbps", "arrived_bytes", "queue_packets"
+)
 
-# Of each run the router of its path that comes first: other elements may stand before it.
+# Of each run the first router on the way up: other elements may stand before it.
 scaling_steps <- function(path, id) {
   of_block <- if (is.na(id)) c(run_id = "character")
   rows <- read_typed(path, c(of_block, schema_columns("routers")[step_columns]), ends_with_newline(path))
   if (!is.na(id)) rows[, run_id := id]
-  rows[kind != "varying"][, .SD[element == min(element)], by = run_id]
+  rows <- rows[kind != "varying"][, .SD[host == host[1] & direction == max(direction)], by = run_id]
+  rows[, .SD[element == min(element)], by = run_id]
 }
 
 #' A figure of the first block for each cell, at most `most_series_figures`

@@ -107,7 +107,8 @@ with_series <- function(campaign, step_s = 0.5, blocks = 1:2, simulated = TRUE) 
     rows <- runs[, CJ(run_id = run_id, step = 0:1)][runs, on = "run_id"]
     rows <- rows[, list(
       run_id,
-      element = fifelse(path == "far", 3L, 2L), kind = fifelse(arm == "slow", "practra", "none"),
+      host = "server", direction = "up", element = fifelse(path == "far", 3L, 2L),
+      kind = fifelse(arm == "slow", "practra", "none"),
       t_start_s = step * step_s, t_end_s = (step + 1) * step_s, rate_mbps = 7, max_rate_mbps = 10,
       mean_rate_mbps = fifelse(arm == "slow", 7 - step, 10), mean_cubic = 0.3, asleep_share = 0, switches = 0L,
       arrived_packets = 100L, arrived_bytes = 250000L * block, dropped_packets = 0L, flows_arrived_packets = 100L,
@@ -115,7 +116,8 @@ with_series <- function(campaign, step_s = 0.5, blocks = 1:2, simulated = TRUE) 
     )]
     later <- copy(rows)[, `:=`(element = element + 1L, mean_rate_mbps = 1)]
     before <- copy(rows[element == 3L])[, `:=`(element = 2L, kind = "varying", mean_rate_mbps = 2)]
-    write_routers(rbindlist(list(before, rows, later)), campaign$dir, of_block, simulated)
+    back <- copy(rows)[, `:=`(direction = "down", element = 1L, mean_rate_mbps = 3)]
+    write_routers(rbindlist(list(before, rows, later, back)), campaign$dir, of_block, simulated)
   }
   campaign$meta$topology$kind <- if (simulated) "simulated" else "emulated"
   campaign$meters[, `:=`(device_form = NA_character_, quantity = "active_power", update_interval_s = NA_real_)]
