@@ -166,6 +166,33 @@ flow_shares <- function(flows) {
   in_cell_order(shares, c(pacing_keys, "run_payload_bytes", "run_rate_mbps", "own", "flow"))[, own := NULL][]
 }
 
+#' What each of several flows got, by arm and cell, where another factor than the transport is compared
+#'
+#' @return data.table by the contract arm_shares.table.json; NULL of transports, for which flow_shares() is, and of runs
+#'   with one flow.
+#' @noRd
+arm_shares <- function(campaign) {
+  if (campaign$arm == "transport" || NROW(campaign$flows) == 0L) {
+    return(NULL)
+  }
+  runs <- unique(without_control(energy_rows(campaign), campaign), by = "run_id")
+  rows <- merge(runs, campaign$flows[, list(run_id, flow, goodput_mbps)], by = "run_id", sort = FALSE)
+  if (nrow(rows) == 0L) {
+    return(NULL)
+  }
+  setorderv(rows, "flow")[, cell := cell_name(campaign, rows)]
+  of_run <- c("mini_block", "attempt", "flow")
+  first <- reference_arm(campaign)
+  rows[rows[arm == first], goodput_ref := i.goodput_mbps, on = of_run]
+  rows[, percent := fifelse(arm != first & goodput_ref > 0, 100 * (goodput_mbps / goodput_ref - 1), NA_real_)]
+  found <- rows[, c(
+    list(n = uniqueN(block)), interval_columns(block_means(.SD, goodput_mbps), "goodput_mbps", "goodput"),
+    interval_columns(block_means(.SD, percent), "difference_percent")
+  ), by = c("arm", "cell", "flow", campaign$factors)]
+  found[, reference := fifelse(arm == first, NA_character_, first)]
+  table_of("arm_shares", found[in_arm_order(campaign, found, found$arm)])
+}
+
 #' Fairness per cell: Jain's indices with their 95 % intervals over blocks
 #'
 #' @param campaign from [read_campaign()].

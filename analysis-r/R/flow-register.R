@@ -23,10 +23,13 @@ register_load("flow",
   source_words = function(campaign) c(option_words(campaign), congestion_words(campaign), flow_words(campaign)),
   figures_beside = function(campaign, tables) router_figures(campaign, tables),
   tables_beside = function(campaign) {
-    list(router_energy = router_energy(campaign), router_series = router_series(campaign))
+    list(
+      router_energy = router_energy(campaign), router_series = router_series(campaign), arm_shares = arm_shares(campaign)
+    )
   },
   rare_tables = c(
-    "router_energy", "router_series", "pacer_verdict", "flows", "flow_shares", "fairness", "table_iv", "side_by_side"
+    "router_energy", "router_series", "arm_shares", "pacer_verdict", "flows", "flow_shares", "fairness", "table_iv",
+    "side_by_side"
   ),
   of_arm = list(transport = list(
     factors = flow_cell, invalid_factors = c("payload_bytes", "offered_rate_mbps"),

@@ -185,6 +185,8 @@ told_router_energy <- function(rows) {
   rows[same == TRUE, `:=`(form = "any", static_ratio = NA_real_)][]
 }
 
+told_arm_shares <- function(rows) rows[, arm := arm_label(arm)]
+
 told_arm_contrasts <- function(rows) {
   rows[, `:=`(pair = paste(arm_label(arm), "against", arm_label(reference)), part = part_words(in_family))]
 }

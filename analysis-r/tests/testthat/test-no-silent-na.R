@@ -336,6 +336,12 @@ allowed$router_energy <- c(
     "energy_difference_percent_ci95_high"
   ), function(rows) of_reference(rows) | one_block(rows))
 )
+allowed$arm_shares <- c(
+  for_columns("difference_percent", of_reference), for_columns(c("goodput_ci95_low", "goodput_ci95_high"), one_block),
+  for_columns(c("difference_percent_ci95_low", "difference_percent_ci95_high"), function(rows) {
+    of_reference(rows) | one_block(rows)
+  })
+)
 
 silent <- function(rows, table) {
   for (column in names(rows)[vapply(rows, is.numeric, NA)]) {

@@ -207,4 +207,17 @@ test_that("the method of a campaign without power has no meter in it", {
   expect_match(without, "nothing is metered", fixed = TRUE)
   campaign$results[, p_a_w := 1]
   expect_identical(method_of(campaign), energy_method)
+
+test_that("what each of several flows got is compared flow by flow, in pairs", {
+  campaign <- scaled_campaign(told)
+  campaign$flows <- campaign$plan[, list(flow = 1:2, goodput_mbps = c(6, 4) - (arm == "slow") * c(3, 1)), by = run_id]
+  found <- arm_shares(campaign)
+  wanted <- names(schema_columns("arm_shares"))
+  expect_identical(utils::head(names(found), length(wanted)), wanted)
+  expect_identical(found$flow, rep(1:2, 4L))
+  slow <- found[arm == "slow" & path == "far"]
+  expect_equal(slow$goodput_mbps, c(3, 3))
+  expect_equal(slow$difference_percent, c(-50, -25))
+  expect_identical(unique(found[arm == "none", difference_percent]), NA_real_)
+  expect_null(arm_shares(replace(campaign, "flows", list(NULL))))
 })

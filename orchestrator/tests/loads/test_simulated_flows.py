@@ -190,6 +190,12 @@ def test_flows_have_paths_of_their_own_before_what_they_share(tmp_path: Path) ->
     for one in documents(campaign, "runs.ndjson"):
         delays = [element["delay_ms"] for element in one["in_force"]["path"]["access"]]
         assert delays == [1.25 + 5 * number for number in range(10)]
+    told = table(campaign / "tables" / "arm_shares.csv")
+    assert [(one["arm"], one["flow"]) for one in told] == [
+        (arm, str(flow)) for arm in ("none", "practra-10") for flow in range(1, 11)
+    ]
+    of_first = [result["parts"][0]["work_per_s"] for result in results if result["arm"] == "none"]
+    assert float(told[0]["goodput_mbps"]) == pytest.approx(sum(of_first) / 2)
     # When they begin is drawn for a mini-block: its arms have the same.
     first = {(result["run_id"][:3], result["arm"]): goodput(result) for result in results}
     assert first["b01", "none"] != first["b02", "none"]
