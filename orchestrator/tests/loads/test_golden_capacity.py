@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The study of routers that scale gives the tables again that results/golden/capacity.tar.xz keeps."""
+"""The study of routers that scale gives the tables again that results/golden/capacity*.tar.xz keep."""
 
 from __future__ import annotations
 
@@ -9,19 +9,30 @@ import math
 import tarfile
 from pathlib import Path
 
+import pytest
 import series_figures
 from tiny_campaign import netjoule, table
 
 ROOT = Path(__file__).parents[3]
-KEPT = ROOT / "results/golden/capacity.tar.xz"
+GOLDEN = ROOT / "results/golden"
 SEED = "2016"
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 
 
-def test_the_study_alone_gives_the_tables_that_are_kept(tmp_path: Path) -> None:
-    out = run("capacity-alone", tmp_path)
-    for name in ("energy_summary", "measure_contrasts", "router_energy"):
-        kept = kept_table("capacity-alone", name)
+@pytest.mark.parametrize(
+    ("campaign", "archive", "names"),
+    [
+        ("capacity-alone", "capacity", ("energy_summary", "measure_contrasts", "router_energy")),
+        ("capacity-dccp", "capacity-further", ("measure_contrasts", "router_energy")),
+        ("capacity-flows", "capacity-further", ("measure_contrasts", "router_energy", "arm_shares")),
+    ],
+)
+def test_a_campaign_of_the_study_gives_the_tables_that_are_kept(
+    tmp_path: Path, campaign: str, archive: str, names: tuple[str, ...]
+) -> None:
+    out = run(campaign, tmp_path)
+    for name in names:
+        kept = kept_table(archive, campaign, name)
         anew = table(out / "tables" / f"{name}.csv")
         assert len(kept) == len(anew) > 0
         assert [differing(one, other) for one, other in zip(kept, anew, strict=True)] == [[]] * len(kept)
@@ -57,8 +68,8 @@ def run(name: str, folder: Path) -> Path:
     return out
 
 
-def kept_table(campaign: str, name: str) -> list[dict[str, str]]:
-    with tarfile.open(KEPT) as archive:
+def kept_table(archive_name: str, campaign: str, name: str) -> list[dict[str, str]]:
+    with tarfile.open(GOLDEN / f"{archive_name}.tar.xz") as archive:
         packed = archive.extractfile(f"./{campaign}/tables/{name}.csv")
         assert packed is not None
         return list(csv.DictReader(io.TextIOWrapper(packed, "utf-8", newline="")))
