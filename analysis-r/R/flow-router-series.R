@@ -58,7 +58,8 @@ scaling_steps <- function(path, id) {
   rows <- read_typed(path, c(of_block, schema_columns("routers")[step_columns]), ends_with_newline(path))
   if (!is.na(id)) rows[, run_id := id]
   rows <- rows[kind != "varying"][, .SD[host == host[1] & direction == max(direction)], by = run_id]
-  rows[, .SD[element == min(element)], by = run_id]
+  # A factor of flows may have the same name.
+  rows[, .SD[element == min(element)], by = run_id][, c("host", "direction") := NULL][]
 }
 
 #' A figure of the first block for each cell, at most `most_series_figures`
