@@ -24,7 +24,8 @@ register_load("flow",
   figures_beside = function(campaign, tables) router_figures(campaign, tables),
   tables_beside = function(campaign) {
     list(
-      router_energy = router_energy(campaign), router_series = router_series(campaign), arm_shares = arm_shares(campaign)
+      router_energy = router_energy(campaign), router_series = router_series(campaign),
+      arm_shares = arm_shares(campaign)
     )
   },
   rare_tables = c(

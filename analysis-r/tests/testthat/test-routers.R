@@ -207,6 +207,7 @@ test_that("the method of a campaign without power has no meter in it", {
   expect_match(without, "nothing is metered", fixed = TRUE)
   campaign$results[, p_a_w := 1]
   expect_identical(method_of(campaign), energy_method)
+})
 
 test_that("what each of several flows got is compared flow by flow, in pairs", {
   campaign <- scaled_campaign(told)
