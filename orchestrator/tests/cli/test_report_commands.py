@@ -72,7 +72,7 @@ def test_quick_runs_what_was_typed_and_leaves_the_workload_that_does_the_same(
         (["udp", "-b", "fast"], "-b: 'fast' is no rate; say for example 6M"),
         (["udp", "-b", "0"], "-b: '0' is no rate"),
         (["udp", "-l", "1k"], "-l: '1k' is no number of bytes"),
-        (["udp,tpc"], "'tpc' is not one of"),
+        (["udp,tpc"], "there is no transport 'tpc', did you mean 'tcp'?"),
         (["dccp", "-l", "1441"], "carries 1440 bytes"),
         (["null"], "no transport but null"),
     ],

@@ -146,7 +146,7 @@ OLDER = {
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"transports": ["udp", "udpp"]}, "old, field transports.1: 'udpp'"),
+        ({"transports": ["udp", "udpp"]}, "old, field transports.1: there is no transport 'udpp'"),
         ({"transports": ["null"]}, "old, field transports: the list is too short"),
         ({"pacing": {"mode": "absolute", "window_us": -3}}, "old, field pacing.window_us.0: -3"),
         ({"window_us": -3}, "old, field window_us.0: -3"),
