@@ -13,6 +13,14 @@ import yaml
 
 TIMING = {"idle_s": 1.0, "settle_s": 0.2, "warm_up_s": 0.6, "measure_s": 1.5, "tail_s": 0.3}
 SEED = 11  # of the instruments' errors too: every repetition of these tests draws the same ones
+CONSTANT_METER: dict[str, Any] = {
+    "meter_id": "constant",
+    "node": "client",
+    "adapter": "wt210",
+    "resource": "emulated",
+    "settings": {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.05},
+    "device": {"model": "constant"},
+}
 
 
 @dataclass

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from plans import plan
 from runner_fakes import Script, new_campaign, run, topology, workload
-from tiny_campaign import netjoule, table, written
+from tiny_campaign import CONSTANT_METER, netjoule, table, written
 
 import netjoule_contracts
 from netjoule.core.errors import UsageError
@@ -21,14 +21,6 @@ from netjoule.topology.topology import Topology
 
 PRESETS = {"path": {"near": {"rtt_ms": 5}, "far": {"rtt_ms": 40, "rate_mbps": 50}}}
 ELEMENTS = {"core": {"delay_ms": 10, "rate_mbps": 100}, "dsl": {"delay_ms": 3, "queue_packets": 60}}
-METER = {
-    "meter_id": "constant",
-    "node": "client",
-    "adapter": "wt210",
-    "resource": "emulated",
-    "settings": {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.05},
-    "device": {"model": "constant"},
-}
 
 
 def with_presets() -> Topology:
@@ -193,7 +185,7 @@ def test_what_moves_idle_power_changes_behind_the_idle_window_of_the_run_before(
 
 @pytest.mark.netns
 def test_a_campaign_compares_two_paths(tmp_path: Path) -> None:
-    files = written(tmp_path, [METER])
+    files = written(tmp_path, [CONSTANT_METER])
     where = yaml.safe_load(files.topology.read_text())
     presets = {"path": {"near": {"rtt_ms": 5}, "far": {"elements": ["core", "last"]}}}
     elements = {"core": {"delay_ms": 15, "rate_mbps": 100}, "last": {"delay_ms": 5}}

@@ -10,21 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
-from tiny_campaign import netjoule, table, written
+from tiny_campaign import CONSTANT_METER, netjoule, table, written
 
 import netjoule_contracts as contracts
 from netjoule.core.errors import RunFailed
 from netjoule.testbeds.emulated.routers import RouterLog
 
 ORIGIN_NS = 5_000_000_000
-METER = {
-    "meter_id": "constant",
-    "node": "client",
-    "adapter": "wt210",
-    "resource": "emulated",
-    "settings": {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.05},
-    "device": {"model": "constant"},
-}
 
 
 def line(t_start_s: float, **changes: Any) -> dict[str, Any]:
@@ -71,7 +63,7 @@ def test_a_link_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.netns
 def test_a_campaign_tells_what_a_router_did_under_real_flows(tmp_path: Path) -> None:
-    files = written(tmp_path, [METER])
+    files = written(tmp_path, [CONSTANT_METER])
     where = yaml.safe_load(files.topology.read_text())
     router = {
         "rate_mbps": 10,

@@ -6,23 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import netjoule_contracts as contracts
+
 VARYING = "varying"
 """The kind of an element whose rate chance changes, which saves nothing."""
 SLEEP = "sleep"
 SLEEP_POWER_RATIO = 0.1
 """Power of a link asleep over that of one awake, about a tenth (Christensen et al., IEEE 802.3az: the road to
 Energy Efficient Ethernet, IEEE Communications Magazine 48:11, 2010)."""
-_COLUMNS = (
-    *("rate_mbps", "max_rate_mbps", "mean_rate_mbps", "mean_cubic", "asleep_share", "switches"),
-    *(
-        "arrived_packets",
-        "arrived_bytes",
-        "dropped_packets",
-        "flows_arrived_packets",
-        "flows_dropped_packets",
-    ),
-    "queue_packets",
-)
 
 
 def rows_of(told: Mapping[str, Any], host: str) -> list[dict[str, Any]]:
@@ -32,15 +23,15 @@ def rows_of(told: Mapping[str, Any], host: str) -> list[dict[str, Any]]:
         host: to which the path leads.
     """
     where = {"host": host, "direction": "up"}
-    return [where | row for number in range(len(told["routers"])) for row in _rows(told, number)]
+    return [row | where for number in range(len(told["routers"])) for row in _rows(told, number)]
 
 
 def _rows(told: Mapping[str, Any], number: int) -> Iterator[dict[str, Any]]:
-    start_ns = told["start_ns"]
+    start_ns, columns = told["start_ns"], [field["name"] for field in contracts.table("routers")["fields"]]
     for step in told["steps"]:
         span = {"t_start_s": start_ns / 1e9, "t_end_s": step["t_end_ns"] / 1e9}
         of_step = step["routers"][number]
-        yield told["routers"][number] | span | {name: of_step[name] for name in _COLUMNS}
+        yield {name: of_step.get(name) for name in columns} | told["routers"][number] | span
         start_ns = step["t_end_ns"]
 
 

@@ -85,7 +85,7 @@ class FlowSession:
         for flow, report in reports:
             zero_ns = time.host_ns(self._hosts[flow.client], 0.0)
             rows += interval_rows(report, zero_ns, part=str(flow.flow), node=flow.client)
-        fields = work_fields(reports, [part.t_start_s for part in parts], rows)
+        fields = self._work_fields(reports, parts, rows)
         of_routers: OfRouters = ((), {})
         if self._of_routers is not None:
             start_s = max(part.t_start_s for part in parts)
@@ -101,6 +101,12 @@ class FlowSession:
             intervals=rows,
             events=_events(reports, parts),
         )
+
+    def _work_fields(
+        self, reports: Sequence[_Reported], parts: Sequence[Part], rows: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """What run.json says of the work."""
+        return work_fields(reports, [part.t_start_s for part in parts], rows)
 
     def _part(self, reported: _Reported, time: HostTime, *, several: bool) -> Part:
         """From a flow's first packet to its end.

@@ -7,20 +7,20 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
 from netjoule.core.errors import UsageError
-from netjoule.design import timeline
 from netjoule.loads.flow import routers, transports
 from netjoule.loads.flow.flows import flows_of
 from netjoule.loads.flow.generators import FlowSpec, foreign
 from netjoule.loads.flow.load import FlowLoad
-from netjoule.loads.flow.session import FlowSession
+from netjoule.loads.flow.session import FlowSession, of_routers
 from netjoule.loads.flow.settings import NULL, FlowSettings, Pace
 from netjoule.topology.paths import parameters, path_access, path_elements
 from netjoule.topology.topology import Topology
-from netjoule.workload.load import Condition, HostTime, Outcome, Place
+from netjoule.workload.load import Condition, Place
 from netjoule.workload.workload import Timing, Workload
 
 PROGRAM = "netjoule-simulate"
@@ -144,8 +144,10 @@ class SimulatedFlows(FlowSession):
             timing: of the workload.
             server: to which the path leads.
         """
-        super().__init__((), {flow.client: flow.client for flow in flows}, {}, ())
-        self._specs, self._seed, self._place, self._timing = flows, seed, place, timing
+        told = replace(place, routers=lambda _start_s, _end_s: self._routers)
+        hosts = {flow.client: flow.client for flow in flows}
+        super().__init__((), hosts, {}, (), partial(of_routers, told, timing))
+        self._specs, self._seed, self._place = flows, seed, place
         self._interval_s = float(settings.get("interval_s", _INTERVAL_S))
         self._within_s = float(settings.get("start_within_s", 0.0))
         self._ends = {name: value for name, value in settings.items() if name not in _OF_RUNS}
@@ -158,15 +160,10 @@ class SimulatedFlows(FlowSession):
     async def end(self) -> None:
         """There is nothing to close."""
 
-    async def outcome(self, time: HostTime) -> Outcome:
-        """What the program told of the flows, and of the routers on their path."""
-        outcome = await super().outcome(time)
-        measure = timeline.flow_windows(self._timing, 0.0, 0.0).measure
-        of_routers = routers.measures_of(self._routers, measure.t_start_s, measure.t_end_s)
-        fields = dict(outcome.run_fields)
-        # It has no schedule to fall behind, and what TCP loses it sends again.
-        fields["measures"] = dict.fromkeys(fields["measures"]) | of_routers
-        return replace(outcome, run_fields=fields, routers=self._routers)
+    def _work_fields(self, *of_flows: Any) -> dict[str, Any]:
+        """Without measures of a schedule: it has none to fall behind, and what TCP loses it sends again."""
+        fields = super()._work_fields(*of_flows)
+        return fields | {"measures": dict.fromkeys(fields["measures"])}
 
     async def _reports(self) -> list[tuple[FlowSpec, dict[str, Any]]]:
         assert self._place.simulate is not None
