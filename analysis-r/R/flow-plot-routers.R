@@ -9,7 +9,7 @@ router_panels <- c(
 
 #' A figure of four panels for each combination of the factors but the path, a line for each path
 #'
-#' Before them those of the series.
+#' Before them those of the series, and, where transports differ, one of what each loses for what is saved.
 #'
 #' @return list of figures; empty where another factor is compared, or nothing scales.
 #' @noRd
@@ -21,7 +21,8 @@ router_figures <- function(campaign, tables) {
   inner <- replace(campaign, "factors", list(setdiff(campaign$factors, "path")))
   points[, place := cell_name(inner, points)]
   places <- unique(points$place)
-  c(router_series_figures(campaign, tables$router_series), lapply(seq_along(places), function(i) {
+  before <- c(router_series_figures(campaign, tables$router_series), survival_figure(campaign, tables))
+  c(before, lapply(seq_along(places), function(i) {
     title <- paste(c("Routers that scale their rate", if (nzchar(places[i])) places[i]), collapse = ": ")
     name <- if (length(places) == 1L) "routers" else sprintf("routers-%02d", i)
     figure(
@@ -83,5 +84,58 @@ router_plot <- function(campaign, points, title) {
     plain_text(title, 100L), ": service rate, goodput against ", reference_arm(campaign), ", changes of the rate and ",
     "loss by ", toString(ways), ", for ", toString(levels(points$line)), ". Goodput: ",
     span_words(points[panel == router_panels[["t_a_mbps"]], value]), " %. ", alt_end(campaign)
+  ))
+}
+
+# What each transport loses of its goodput for what the router's rate falls: a panel for each path and way of scaling.
+survival_figure <- function(campaign, tables) {
+  if (!"transport" %in% campaign$factors || uniqueN(tables$measure_contrasts$transport) < 2L) {
+    return(NULL)
+  }
+  title <- "What each transport loses where a router scales its rate"
+  plot <- survival_plot(campaign, survival_points(campaign, tables), title)
+  list(figure("router-transports", title, plot, 7.6, tables = c("router_energy", "measure_contrasts")))
+}
+
+# One row per way of scaling and cell: differences of service rate and goodput, percent.
+survival_points <- function(campaign, tables) {
+  keys <- c("arm", campaign$factors)
+  ends <- c("", "_ci95_low", "_ci95_high")
+  rate <- tables$router_energy[form == "linear" & static_ratio == 0 & !is.na(reference)]
+  rate <- rate[, c(keys, paste0("power_difference_percent", ends)), with = FALSE]
+  goodput <- tables$measure_contrasts[measure == "t_a_mbps", c(keys, paste0("difference_percent", ends)), with = FALSE]
+  setnames(rate, c(keys, "x", "x_low", "x_high"))
+  points <- merge(rate, setnames(goodput, c(keys, "y", "y_low", "y_high")), keys)
+  points[, `:=`(
+    line = path_lines(campaign, points), way = factor(arm, series_ways(campaign)),
+    transport = droplevels(in_named_order(campaign, "transport", transport))
+  )][]
+}
+
+survival_plot <- function(campaign, points, title) {
+  kinds <- nlevels(points$transport)
+  plot <- ggplot(points, aes(x, y, colour = transport, shape = transport)) +
+    ggplot2::geom_abline(slope = 1, intercept = 0, linetype = "dotted", colour = "grey50") +
+    geom_linerange(aes(ymin = y_low, ymax = y_high), linewidth = 0.4, show.legend = FALSE, na.rm = TRUE) +
+    geom_linerange(aes(xmin = x_low, xmax = x_high), linewidth = 0.4, show.legend = FALSE, na.rm = TRUE) +
+    geom_point(size = 1.9) +
+    ggplot2::facet_grid(ggplot2::vars(way), ggplot2::vars(line), labeller = function(labels) {
+      lapply(labels, function(of) plain_text(as.character(of), 24L))
+    }) +
+    ggplot2::scale_colour_manual(name = NULL, values = rep_len(arm_colours, kinds)) +
+    scale_shape_manual(name = NULL, values = rep_len(c(16, 15, 17, 18, 1, 0, 2, 5), kinds)) +
+    scale_x_continuous(name = "Service rate of the router, difference (%)", labels = number_text) +
+    scale_y_continuous(name = "Goodput, difference (%)", labels = number_text) +
+    netjoule_theme() +
+    labs(
+      title = title, caption = source_line(campaign, NULL),
+      subtitle = subtitle_words(
+        campaign, NULL, "Mean and 95 % t interval over blocks. Below the dotted line more goodput is lost than rate."
+      )
+    )
+  with_alt(plot, paste0(
+    title, ": goodput against service rate, differences from ", plain_text(reference_arm(campaign), 20L), ", of ",
+    toString(plain_text(levels(points$transport), 20L)), ", a panel for each path and way of scaling. Goodput: ",
+    span_words(points$y), " %. ", alt_end(campaign)
   ))
 }

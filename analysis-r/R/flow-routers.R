@@ -8,7 +8,8 @@ static_ratios <- c(0, 0.5, 0.9)
 #' Power and energy of the routers on a path, by arm and cell
 #'
 #' P = P_s + f(r), with f linear (frequency scaling) or cubic (voltage scaling) in the rate and averaged over time;
-#' P(r_max) is the unit of power. Both arms of a difference are of one mini-block.
+#' P(r_max) is the unit of power; where the topology tells it, energy is given in joules too. Both arms of a difference
+#' are of one mini-block.
 #'
 #' @return data.table by the contract router_energy.table.json; NULL without such routers.
 #' @noRd
@@ -29,11 +30,13 @@ router_case <- function(campaign, rows, form, static_ratio) {
   saving <- rows[[paste0("saving_", form, "_ratio")]]
   rows[, power := static_ratio + (1 - static_ratio) * (1 - saving)]
   rows[, energy := power / t_a_mbps]
+  max_power_w <- pick_number(campaign$meta, "topology", "link", "router_max_power_w")
   keys <- c("arm", "cell", campaign$factors)
   cells <- rows[, c(
     list(n = uniqueN(block), service_rate_mbps = mean_or_na(block_means(.SD, service_rate_mbps))),
     interval_columns(block_means(.SD, 1 - power), "saving_ratio"),
-    interval_columns(block_means(.SD, energy), "energy_per_mbit_of_p_max")
+    interval_columns(block_means(.SD, energy), "energy_per_mbit_of_p_max"),
+    interval_columns(block_means(.SD, energy * max_power_w), "energy_j_per_mbit")
   ), by = keys]
   pairs <- with_reference(campaign, rows, c("power", "energy"))
   differences <- pairs[, c(

@@ -331,6 +331,8 @@ allowed$router_energy <- c(
     "saving_ratio_ci95_low", "saving_ratio_ci95_high", "energy_per_mbit_of_p_max_ci95_low",
     "energy_per_mbit_of_p_max_ci95_high"
   ), one_block),
+  # Only where the topology tells P(r_max).
+  for_columns(c("energy_j_per_mbit", "energy_j_per_mbit_ci95_low", "energy_j_per_mbit_ci95_high"), never),
   for_columns(c(
     "power_difference_percent_ci95_low", "power_difference_percent_ci95_high", "energy_difference_percent_ci95_low",
     "energy_difference_percent_ci95_high"

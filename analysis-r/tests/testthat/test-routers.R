@@ -69,6 +69,12 @@ test_that("power and energy of routers follow from the savings, for each share t
   expect_equal(one$energy_per_mbit_of_p_max, mean((1 - saved) / (9 + 0.1 * 1:3)))
   expect_equal(one$power_difference_percent, -100 * mean(saved))
   expect_equal(one$energy_difference_percent, 100 * mean((1 - saved) / (9 + 0.1 * 1:3) * (10 + 0.1 * 1:3) - 1))
+  expect_true(all(is.na(found$energy_j_per_mbit)))
+  measured <- scaled_campaign(told)
+  measured$meta$topology$link$router_max_power_w <- 4
+  in_joules <- router_energy(measured)
+  expect_equal(in_joules$energy_j_per_mbit, 4 * found$energy_per_mbit_of_p_max)
+  expect_equal(in_joules$energy_j_per_mbit_ci95_high, 4 * found$energy_per_mbit_of_p_max_ci95_high)
   none <- found[arm == "none" & form == "linear" & static_ratio == 0]
   expect_identical(none$reference, c(NA_character_, NA_character_))
   expect_equal(none$saving_ratio, c(0, 0))
@@ -96,6 +102,20 @@ test_that("a figure has four panels and a line for each path, for each combinati
   expect_identical(levels(points$line), c("near", "far"))
   expect_equal(points[panel == router_panels[["t_a_mbps"]] & line == "far", value], mean(-80 / (8 + 0.1 * 1:3)))
   expect_identical(router_figures(replace(campaign, "arm", "path"), tables), list())
+})
+
+test_that("of several transports a figure sets goodput lost against rate saved", {
+  campaign <- scaled_campaign(told)
+  campaign$factors <- c("path", "transport")
+  campaign$meta$workload$factors$transport <- list("udp-5", "tcp-reno")
+  for (name in c("plan", "results")) campaign[[name]][, transport := fifelse(block == 2L, "tcp-reno", "udp-5")]
+  tables <- list(router_energy = router_energy(campaign), measure_contrasts = measure_contrasts(campaign))
+  points <- survival_points(campaign, tables)
+  expect_identical(levels(points$transport), c("udp-5", "tcp-reno"))
+  expect_identical(nrow(points), 2L * 2L)
+  expect_equal(unique(points$x), -30)
+  expect_equal(points[line == "far" & transport == "tcp-reno", y], -100 * 0.8 / 8.2)
+  expect_null(survival_figure(campaign, lapply(tables, function(rows) rows[transport == "udp-5"])))
 })
 
 # What routers did in steps of `step_s`: other elements stand before the router of the path far.

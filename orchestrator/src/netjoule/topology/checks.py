@@ -78,7 +78,7 @@ def _check_simulated(document: Document) -> None:
     _refuse_fields(document, (), _FOR_PACKETS, "a simulated testbed has no {}", step)
     _need_roles(document, ("client", "server"))
     if "link" in document.value:
-        others = [*document.value["link"].keys() - {"paths"}]
+        others = [*document.value["link"].keys() - {"paths", "router_max_power_w"}]
         _refuse_fields(document, ("link",), others, "the link of a simulated testbed has no {}", step)
     check_paths(document)
     if document.value["meters"]:

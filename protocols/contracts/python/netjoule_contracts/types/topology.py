@@ -44,7 +44,7 @@ class Topology(Document, frozen=True, kw_only=True):
     # one, flows and link never meet on the two threads of a core: CPU time scatters least, and the testbed
     # carries less.
     cpus: int | None = None
-    # The emulated link; of a simulated testbed its paths alone.
+    # The emulated link; of a simulated testbed its paths and its routers' power alone.
     link: Link | None = None
     # Elements that paths consist of, by name (kind emulated only). Each loses packets, adds bursts of other
     # traffic, sends what there is at its rate, then delays it; in both directions alike unless direction says
@@ -60,7 +60,7 @@ class Topology(Document, frozen=True, kw_only=True):
 
 
 class Link(Part, frozen=True, kw_only=True):
-    """The emulated link; of a simulated testbed its paths alone."""
+    """The emulated link; of a simulated testbed its paths and its routers' power alone."""
 
     # Named parameter set of netjoule-link; needed by kind emulated.
     preset: Literal["ideal-216", "seed-like"] | None = None
@@ -70,6 +70,9 @@ class Link(Part, frozen=True, kw_only=True):
     io: Literal["auto", "tun", "packet"] | None = None
     # MTU of all interfaces.
     mtu: int | None = None
+    # What the routers of a path that scale draw together at their highest rate, where their maker or a meter
+    # tells; energy per Mb is then given in joules too.
+    router_max_power_w: float | None = None
     # Single parameters of the preset, checked by netjoule-link against link_config.
     overrides: dict[str, Any] | None = None
     # What every path behind the access point has unless told under paths.

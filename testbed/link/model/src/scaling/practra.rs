@@ -180,6 +180,8 @@ impl RateRule for PractRa {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
+
     use super::*;
 
     const MS: u64 = 1_000_000;
@@ -277,6 +279,41 @@ mod tests {
             PractRaParams { utilisation: Some(1.1), ..params() },
         ] {
             assert!(wrong.check(queue_bits).is_err(), "{wrong:?}");
+        }
+    }
+
+    proptest! {
+        /// The rule for d: what waits in a full queue over the second highest rate is more than d.
+        #[test]
+        fn below_its_bound_d_never_keeps_the_rate_down_and_what_does_is_refused(
+            steps in prop::collection::vec(0.1f64..5.0, 2..12),
+            queue_packets in 2u64..200,
+            of_bound in 0.05f64..1.3,
+            stall in 0.0f64..0.9,
+        ) {
+            let rates_mbps: Vec<f64> =
+                steps.iter().scan(0.0, |sum, step| { *sum += step; Some(*sum) }).collect();
+            let top = rates_mbps.len() - 1;
+            let queue_bits = (queue_packets - 1) * 12_000;
+            let limit_ns = (of_bound * queue_bits as f64 * 1e3 / rates_mbps[top - 1]) as u64;
+            let value = PractRaParams {
+                delay_limit_ns: limit_ns,
+                stall_ns: (stall * limit_ns as f64) as u64,
+                interval_ns: 2 * limit_ns,
+                window_ns: 2 * limit_ns,
+                phase_ns: None,
+                rates_mbps: rates_mbps.clone(),
+                ..params()
+            };
+            let is_allowed = value.check(queue_bits).is_ok();
+            prop_assert!(is_allowed || of_bound > 0.999);
+            let mut rule = PractRa::new(value, Rng::new(1, 1), 0);
+            (rule.rate, rule.estimate_mbps) = (0, Some(rates_mbps[top]));
+            for _ in 0..top {
+                let (at_ns, window_ns) = (rule.next_rule_ns, rule.params.window_ns);
+                rule.tick(at_ns, (rates_mbps[top] * window_ns as f64 / 1e3) as u64, queue_bits);
+            }
+            prop_assert_eq!(rule.rate == top, is_allowed);
         }
     }
 }
