@@ -61,6 +61,32 @@ def test_single_runs_give_the_figures_that_the_page_states(tmp_path: Path) -> No
     assert f"{told('rtt-100-both', 'practra-10', series_figures.capped, 100, '.0f')} %" in rows["T3.11"]
 
 
+def test_the_page_states_what_each_transport_lost_over_the_emulated_link() -> None:
+    """The campaign of real flows takes hours; its tables are kept."""
+    arms = ("practra-10", "practra-100", "practra-1000")
+    goodput = {
+        (row["transport"], row["path"], row["arm"]): row
+        for row in kept_table("capacity-live", "capacity-live", "measure_contrasts")
+        if row["measure"] == "t_a_mbps"
+    }
+    rate_mbps = {
+        (row["transport"], row["path"], row["arm"]): float(row["service_rate_mbps"])
+        for row in kept_table("capacity-live", "capacity-live", "router_energy")
+    }
+    page = (ROOT / "docs/findings-capacity.md").read_text(encoding="utf-8").splitlines()
+    assert len(goodput) == 8 * 2 * len(arms)
+    for transport, path in sorted({cell[:2] for cell in goodput}):
+        cells = [goodput[transport, path, arm] for arm in arms]
+        shown = [f"| {transport} | {path.removeprefix('rtt-')} | {float(cells[0]['reference_mean']):.2f}"]
+        for arm, cell in zip(arms, cells, strict=True):
+            percent, low, high = (
+                float(cell[f"difference_percent{end}"]) for end in ("", "_ci95_low", "_ci95_high")
+            )
+            told = f"{percent:.1f} ({low:.1f} to {high:.1f})".replace("-0.0", "0.0")
+            shown.append(f"{told} / {rate_mbps[transport, path, arm]:.1f}")
+        assert " | ".join(shown) + " |" in page
+
+
 def run(name: str, folder: Path) -> Path:
     where, out = ROOT / "testbed/topologies/troubled-marriage-simulated.yaml", folder / "anew"
     done = netjoule("run", name, "--testbed", str(where), "--seed", SEED, "--rigs", "2", "--out", str(out))

@@ -96,6 +96,16 @@ def _energy(campaign: Path) -> list[dict[str, str]]:
     return table(campaign / "tables" / "router_energy.csv")
 
 
+def test_where_the_power_of_the_routers_is_told_energy_is_in_joules_too(tmp_path: Path) -> None:
+    topology = yaml.safe_load(TESTBED.read_text())
+    topology["link"]["router_max_power_w"] = 4
+    told, out = tmp_path / "told.yaml", tmp_path / "c"
+    told.write_text(yaml.safe_dump(topology))
+    netjoule("run", workload(tmp_path, blocks=1), "--testbed", told, "--seed", "5", "--out", out)
+    for row in _energy(out):
+        assert float(row["energy_j_per_mbit"]) == pytest.approx(4 * float(row["energy_per_mbit_of_p_max"]))
+
+
 def test_arms_of_a_mini_block_meet_the_same_bursts_and_a_seed_gives_the_same_again(tmp_path: Path) -> None:
     first = run(tmp_path, "one", path=["rtt-10-bursts"], blocks=1)
     again = run(tmp_path, "two", path=["rtt-10-bursts"], blocks=1)
