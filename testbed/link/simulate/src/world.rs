@@ -145,9 +145,11 @@ impl World {
         let mut is_done = false;
         while !is_done {
             is_done = true;
-            for out in WAYS.map(|way| self.shared.poll(way)).into_iter().flatten() {
-                is_done = false;
-                self.leave_shared(out);
+            for way in WAYS {
+                if let Some(out) = self.shared.poll(way) {
+                    is_done = false;
+                    self.leave_shared(out);
+                }
             }
             for index in 0..self.access.len() {
                 for (_, packet) in WAYS.map(|way| self.access[index].poll(way)).into_iter().flatten() {

@@ -34,12 +34,22 @@ pub struct Chain<P> {
     elements: Vec<Box<dyn Element<P>>>,
     // Of each element: asked after whatever it did, for it is read more often than it changes.
     next_ns: Vec<u64>,
+    // The least of them: it is read at each event of any path.
+    first_ns: u64,
     out: VecDeque<(u64, Parcel<P>)>,
     flows: Traffic,
     own: Traffic,
 }
 
 const NEVER: u64 = u64::MAX;
+
+fn next_ns_of<P>(element: &dyn Element<P>) -> u64 {
+    element.next_event_ns().unwrap_or(NEVER)
+}
+
+fn first_ns_of(next_ns: &[u64]) -> u64 {
+    next_ns.iter().copied().min().unwrap_or(NEVER)
+}
 
 impl<P> std::fmt::Debug for Chain<P> {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -53,8 +63,10 @@ impl<P> std::fmt::Debug for Chain<P> {
 impl<P> Chain<P> {
     /// These elements, the first one met first.
     pub fn new(elements: Vec<Box<dyn Element<P>>>) -> Self {
-        let next_ns = elements.iter().map(|element| element.next_event_ns().unwrap_or(NEVER)).collect();
-        Self { elements, next_ns, out: VecDeque::new(), flows: Traffic::default(), own: Traffic::default() }
+        let next_ns: Vec<_> = elements.iter().map(|element| next_ns_of(element.as_ref())).collect();
+        let first_ns = first_ns_of(&next_ns);
+        let (flows, own) = (Traffic::default(), Traffic::default());
+        Self { elements, next_ns, first_ns, out: VecDeque::new(), flows, own }
     }
 
     /// Other elements take the place of those that there are. Packets inside are taken along, in their order, and enter
@@ -64,7 +76,7 @@ impl<P> Chain<P> {
         self.advance(now_ns);
         self.own.entered = self.own().entered;
         let before = std::mem::take(&mut self.elements);
-        self.next_ns = elements.iter().map(|element| element.next_event_ns().unwrap_or(NEVER)).collect();
+        self.next_ns = elements.iter().map(|element| next_ns_of(element.as_ref())).collect();
         self.elements = elements;
         // The last element has what came first.
         for parcel in before.into_iter().rev().flat_map(|mut element| element.drain()) {
@@ -73,6 +85,7 @@ impl<P> Chain<P> {
                 None => self.own.left.add(parcel.ip_bytes),
             }
         }
+        self.first_ns = first_ns_of(&self.next_ns);
     }
 
     /// Takes a packet in at `now_ns`.
@@ -80,6 +93,7 @@ impl<P> Chain<P> {
         self.advance(now_ns);
         self.flows.entered.add(ip_bytes);
         self.enter(0, now_ns, Parcel { packet: Some(packet), ip_bytes });
+        self.first_ns = first_ns_of(&self.next_ns);
     }
 
     fn enter(&mut self, index: usize, now_ns: u64, parcel: Parcel<P>) {
@@ -96,7 +110,7 @@ impl<P> Chain<P> {
         if let Err(why) = element.enqueue(now_ns, parcel) {
             if is_own { &mut self.own } else { &mut self.flows }.drop(why, ip_bytes);
         }
-        self.next_ns[index] = element.next_event_ns().unwrap_or(NEVER);
+        self.next_ns[index] = next_ns_of(element.as_ref());
         if self.next_ns[index] <= now_ns {
             self.hand_on(index, now_ns);
         }
@@ -106,12 +120,12 @@ impl<P> Chain<P> {
         while let Some(parcel) = self.elements[index].poll() {
             self.enter(index + 1, now_ns, parcel);
         }
-        self.next_ns[index] = self.elements[index].next_event_ns().unwrap_or(NEVER);
+        self.next_ns[index] = next_ns_of(self.elements[index].as_ref());
     }
 
     /// When something happens inside next.
     pub fn next_event_ns(&self) -> Option<u64> {
-        self.next_ns.iter().copied().min().filter(|at_ns| *at_ns != NEVER)
+        (self.first_ns != NEVER).then_some(self.first_ns)
     }
 
     /// Does what is due by `now_ns`, in order of time.
@@ -127,6 +141,7 @@ impl<P> Chain<P> {
             self.elements[index].advance(at_ns);
             self.hand_on(index, at_ns);
         }
+        self.first_ns = first_ns_of(&self.next_ns);
     }
 
     /// True when [`Self::poll`] has a packet.

@@ -134,10 +134,14 @@ impl<P> Serialiser<P> {
     }
 
     fn has_room(&self, ip_bytes: u32) -> bool {
-        let served = self.packets.range(self.ended..self.started).map(|slot| slot.parcel.bits());
-        let held_bits = self.waiting_bits + served.sum::<u64>();
         self.packets.len() - self.ended < self.limit.packets
-            && held_bits / 8 + u64::from(ip_bytes) <= self.limit.bytes
+            && (self.limit.bytes == u64::MAX
+                || self.held_bits() / 8 + u64::from(ip_bytes) <= self.limit.bytes)
+    }
+
+    fn held_bits(&self) -> u64 {
+        let served = self.packets.range(self.ended..self.started).map(|slot| slot.parcel.bits());
+        self.waiting_bits + served.sum::<u64>()
     }
 }
 
