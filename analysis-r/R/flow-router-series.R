@@ -57,6 +57,7 @@ scaling_steps <- function(path, id) {
   of_block <- if (is.na(id)) c(run_id = "character")
   rows <- read_typed(path, c(of_block, schema_columns("routers")[step_columns]), ends_with_newline(path))
   if (!is.na(id)) rows[, run_id := id]
+  # Up, where there is any: it is after down in the alphabet.
   rows <- rows[kind != "varying"][, .SD[host == host[1] & direction == max(direction)], by = run_id]
   # A factor of flows may have the same name.
   rows[, .SD[element == min(element)], by = run_id][, c("host", "direction") := NULL][]

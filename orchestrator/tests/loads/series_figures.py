@@ -98,6 +98,12 @@ def capped(run: Run) -> float:
     return _share(run, lambda step: step.rate < HIGHEST_MBPS and not _wasted(step))
 
 
+def over_five(run: Run) -> float:
+    """Share of seconds whose arrivals exceed 5 Mb/s."""
+    seconds = [run[at : at + A_SECOND] for at in range(0, len(run) - A_SECOND + 1, A_SECOND)]
+    return fmean(_arrivals(of) > 5.0 for of in seconds if of[0].end_s > BEGINS_S)
+
+
 def _wasted(step: Step) -> bool:
     return step.rate - step.arrived >= WASTED_MBPS
 
@@ -116,6 +122,7 @@ MEASURES: tuple[Measure, ...] = (
     highest_arrivals_mbps,
     wasted,
     capped,
+    over_five,
 )
 
 

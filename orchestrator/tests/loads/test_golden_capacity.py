@@ -46,8 +46,7 @@ def test_single_runs_give_the_figures_that_the_page_states(tmp_path: Path) -> No
         assert found is not None
         return f"{scale * found[0]:{form}} ± {scale * found[1]:{form}}"
 
-    page = (ROOT / "docs/findings-capacity.md").read_text(encoding="utf-8")
-    rows = dict(line[2:].split(" | ", 1) for line in page.splitlines() if "| T3." in line)
+    rows = dict(line[2:].split(" | ", 1) for line in page() if "| T3." in line)
     recovery, highest = series_figures.recovery_s, series_figures.highest_arrivals_mbps
     for arm in ("none", "practra-10"):
         assert f"{told('rtt-100', arm, recovery, 1, '.1f').removesuffix(' ± 0.0')} s" in rows["T3.4"]
@@ -59,32 +58,105 @@ def test_single_runs_give_the_figures_that_the_page_states(tmp_path: Path) -> No
             assert told(path, arm, highest, 1, ".1f") in rows["T3.10"]
     assert f"{told('rtt-100-both', 'practra-1000', series_figures.wasted, 100, '.0f')} %" in rows["T3.11"]
     assert f"{told('rtt-100-both', 'practra-10', series_figures.capped, 100, '.0f')} %" in rows["T3.11"]
+    assert f"{told('rtt-100-both', 'none', series_figures.over_five, 100, '.0f')} %" in rows["T3.7"]
 
 
 def test_the_page_states_what_each_transport_lost_over_the_emulated_link() -> None:
     """The campaign of real flows takes hours; its tables are kept."""
-    arms = ("practra-10", "practra-100", "practra-1000")
-    goodput = {
-        (row["transport"], row["path"], row["arm"]): row
-        for row in kept_table("capacity-live", "capacity-live", "measure_contrasts")
+    cells = kept_cells("capacity-live", "capacity-live")
+    assert len(cells) == 8 * 2 * 3
+    for transport, path in sorted({(cell["transport"], cell["path"]) for cell, _ in cells}):
+        own = [one for one in cells if (one[0]["transport"], one[0]["path"]) == (transport, path)]
+        shown = [f"{transport} | {path.removeprefix('rtt-')} | {float(own[0][0]['reference_mean']):.2f}"]
+        for cell, rate_mbps in own:
+            percent, low, high = (rounded(value, 1) for value in interval(cell))
+            shown.append(f"{percent} ({low} to {high}) / {rate_mbps:.1f}")
+        assert f"| {' | '.join(shown)} |" in page()
+
+
+@pytest.mark.parametrize(
+    ("name", "campaign", "of_path", "factors"),
+    [
+        ("none", "alone", "", {}),
+        ("bursts 10 ms, 5 Mb/s", "bursts", "-bursts", {"bursts": "on-10-at-5"}),
+        ("bursts 100 ms, 2 Mb/s", "bursts", "-bursts", {"bursts": "on-100-at-2"}),
+        ("bursts 100 ms, 5 Mb/s", "bursts", "-bursts", {"bursts": "on-100-at-5"}),
+        ("bursts 100 ms, 10 Mb/s", "bursts", "-bursts", {"bursts": "on-100-at-10"}),
+        ("bursts 100 ms, 100 Mb/s", "bursts", "-bursts", {"bursts": "on-100-at-100"}),
+        ("N2 varies, every 50 ms", "varying", "-varying", {"varying": "every-50"}),
+        (
+            "both (100 ms, 5 Mb/s; 50 ms)",
+            "both",
+            "-both",
+            {"bursts": "on-100-at-5", "varying": "every-50"},
+        ),
+    ],
+)
+def test_the_page_states_the_goodput_that_the_study_found(
+    name: str, campaign: str, of_path: str, factors: dict[str, str]
+) -> None:
+    columns = []
+    for rtt_ms in (1, 10, 50, 100):
+        asked = factors | {"path": f"rtt-{rtt_ms}{of_path}"}
+        own = [
+            one
+            for one in kept_cells("capacity", f"capacity-{campaign}")
+            if one[0]["arm"] in ("practra-10", "practra-100", "practra-1000")
+            and all(one[0][factor] == value for factor, value in asked.items())
+        ]
+        told = ", ".join(change(*one, digits=0, least=1.5) for one in own)
+        told = told.replace("0 / 10.0, 0 / 10.0, 0 / 10.0", "none lost")
+        columns.append(f"{told} ({float(own[0][0]['reference_mean']):.1f})")
+    assert f"| {name} | {' | '.join(columns)} |" in page()
+
+
+def test_the_page_states_how_much_each_setting_matters() -> None:
+    cells = kept_cells("capacity-further", "capacity-sensitivity")
+    rows: dict[str, dict[str, list[str]]] = {}
+    for cell, rate_mbps in cells:
+        rule, _, setting = cell["arm"].partition("-")
+        setting = setting.partition("-")[2] or (rule if rule != "practra" else "as above")
+        told = change(cell, rate_mbps, digits=1, least=0.5)
+        rows.setdefault(setting, {}).setdefault(cell["path"], []).append(told)
+    lines = [line for line in page() if line.startswith("| ")]
+    for setting, paths in rows.items():
+        start = f"| {setting.replace('-', ' ').replace('_', '.')}"
+        columns = " | ".join(", ".join(told) for told in paths.values())
+        assert any(line.startswith(start) and line.endswith(f" | {columns} |") for line in lines), setting
+
+
+def page() -> list[str]:
+    return (ROOT / "docs/findings-capacity.md").read_text(encoding="utf-8").splitlines()
+
+
+def kept_cells(archive: str, campaign: str) -> list[tuple[dict[str, str], float]]:
+    """Rows of goodput's contrasts, and the mean service rate of each, in the order of the table."""
+    factors = ("transport", "path", "bursts", "varying", "arm")
+    rates_mbps = {
+        tuple(row.get(name) for name in factors): float(row["service_rate_mbps"])
+        for row in kept_table(archive, campaign, "router_energy")
+    }
+    return [
+        (row, rates_mbps[tuple(row.get(name) for name in factors)])
+        for row in kept_table(archive, campaign, "measure_contrasts")
         if row["measure"] == "t_a_mbps"
-    }
-    rate_mbps = {
-        (row["transport"], row["path"], row["arm"]): float(row["service_rate_mbps"])
-        for row in kept_table("capacity-live", "capacity-live", "router_energy")
-    }
-    page = (ROOT / "docs/findings-capacity.md").read_text(encoding="utf-8").splitlines()
-    assert len(goodput) == 8 * 2 * len(arms)
-    for transport, path in sorted({cell[:2] for cell in goodput}):
-        cells = [goodput[transport, path, arm] for arm in arms]
-        shown = [f"| {transport} | {path.removeprefix('rtt-')} | {float(cells[0]['reference_mean']):.2f}"]
-        for arm, cell in zip(arms, cells, strict=True):
-            percent, low, high = (
-                float(cell[f"difference_percent{end}"]) for end in ("", "_ci95_low", "_ci95_high")
-            )
-            told = f"{percent:.1f} ({low:.1f} to {high:.1f})".replace("-0.0", "0.0")
-            shown.append(f"{told} / {rate_mbps[transport, path, arm]:.1f}")
-        assert " | ".join(shown) + " |" in page
+    ]
+
+
+def interval(cell: dict[str, str]) -> list[float]:
+    return [float(cell[f"difference_percent{end}"]) for end in ("", "_ci95_low", "_ci95_high")]
+
+
+def rounded(value: float, digits: int) -> str:
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # never -0
+
+
+def change(cell: dict[str, str], rate_mbps: float, *, digits: int, least: float) -> str:
+    """Goodput's difference in percent, half its interval from `least` points on, and the service rate."""
+    percent, low, high = interval(cell)
+    half = (high - low) / 2
+    within = f" ±{rounded(half, digits)}" if half >= least else ""
+    return f"{rounded(percent, digits)}{within} / {rate_mbps:.1f}"
 
 
 def run(name: str, folder: Path) -> Path:

@@ -305,6 +305,8 @@ def test_what_the_program_does_not_have_is_refused(
 
 def row(start_s: float, **changes: Any) -> dict[str, Any]:
     told = {
+        "host": "server",
+        "direction": "up",
         "element": 2,
         "kind": "practra",
         "t_start_s": start_s,
@@ -343,6 +345,12 @@ def test_measures_of_routers_share_a_step_by_time_and_leave_chance_out() -> None
 
 def test_of_several_routers_rates_and_savings_are_means_and_switches_and_losses_sums() -> None:
     second = row(0, element=3, mean_rate_mbps=9.0, mean_cubic=0.8, switches=2, flows_arrived_packets=99)
+    back = [row(0, direction="down", element=element, flows_dropped_packets=0) for element in (2, 3)]
+    back[0]["flows_arrived_packets"] = 1
+    both_ways = routers.measures_of([row(0), second, *back], 0, 10)
+    assert both_ways["router_loss_ratio"] == pytest.approx(
+        2 / 200
+    )  # on the way back the last one is met first
     assert routers.measures_of([row(0), second], 0, 10) == {
         "service_rate_mbps": pytest.approx(7),
         "saving_linear_ratio": pytest.approx(0.3),

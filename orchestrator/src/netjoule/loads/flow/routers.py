@@ -39,7 +39,7 @@ def measures_of(rows: Sequence[Mapping[str, Any]], start_s: float, end_s: float)
     """Measures of the routers that scale their rate, in a window; {} without any.
 
     Of several, rate and savings are means, so that the unit of power is that of all of them at their highest
-    rates; switches and losses are sums, over what came to the first.
+    rates; switches and losses are sums, over what came to the first on each way.
 
     Args:
         rows: of routers.csv. A step that straddles an edge is shared by time.
@@ -59,9 +59,13 @@ def measures_of(rows: Sequence[Mapping[str, Any]], start_s: float, end_s: float)
     def count(name: str) -> float:
         return float(sum(share * row[name] for row, share in inside))
 
-    first = min(row["element"] for row, _ in inside)
+    firsts = _firsts([row for row, _ in inside])
     came = float(
-        sum(share * row["flows_arrived_packets"] for row, share in inside if row["element"] == first)
+        sum(
+            share * row["flows_arrived_packets"]
+            for row, share in inside
+            if row["element"] == firsts[row["host"], row["direction"]]
+        )
     )
     return {
         "service_rate_mbps": mean(lambda row: row["mean_rate_mbps"]),
@@ -70,6 +74,15 @@ def measures_of(rows: Sequence[Mapping[str, Any]], start_s: float, end_s: float)
         "rate_switches": count("switches"),
         "router_loss_ratio": count("flows_dropped_packets") / came if came else None,
     } | _lateness([row for row, _ in inside])
+
+
+def _firsts(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
+    """The element that packets meet first, by host and direction of the way."""
+    firsts: dict[tuple[str, str], int] = {}
+    for row in rows:
+        way, nearer = (row["host"], row["direction"]), min if row["direction"] == "up" else max
+        firsts[way] = nearer(row["element"], firsts.get(way, row["element"]))
+    return firsts
 
 
 def _lateness(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:

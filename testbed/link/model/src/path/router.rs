@@ -32,6 +32,8 @@ pub trait Governor<P>: std::fmt::Debug {
 pub struct Router<P> {
     served: Served<P>,
     governor: Box<dyn Governor<P>>,
+    /// The real clock when it last was read; `None` in simulated time.
+    clock_ns: Option<u64>,
 }
 
 impl<P: 'static> Router<P> {
@@ -52,7 +54,7 @@ impl<P: 'static> Router<P> {
     ) -> Self {
         let mut served = Served { serialiser, record };
         governor.act(start_ns, &mut served);
-        Self { served, governor }
+        Self { served, governor, clock_ns: None }
     }
 }
 
@@ -76,6 +78,10 @@ impl<P> Element<P> for Router<P> {
         while let Some(at_ns) = self.governor.next_ns(&self.served).filter(|at_ns| *at_ns <= now_ns) {
             self.served.serialiser.advance(at_ns);
             self.governor.act(at_ns, &mut self.served);
+            // After a pause several ticks are due, each of them late.
+            if let Some(late_ns) = self.clock_ns.map(|clock_ns| clock_ns.saturating_sub(at_ns)) {
+                self.served.record.ticks.add(late_ns);
+            }
         }
         self.served.serialiser.advance(now_ns);
     }
@@ -93,10 +99,7 @@ impl<P> Element<P> for Router<P> {
     }
 
     fn woke(&mut self, now_ns: u64) {
-        let due_ns = self.governor.next_ns(&self.served);
-        if let Some(late_ns) = due_ns.and_then(|due_ns| now_ns.checked_sub(due_ns)) {
-            self.served.record.ticks.add(late_ns);
-        }
+        self.clock_ns = Some(now_ns);
     }
 
     fn record(&mut self, now_ns: u64) -> Option<Record> {
