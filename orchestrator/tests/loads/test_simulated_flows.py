@@ -96,6 +96,20 @@ def _energy(campaign: Path) -> list[dict[str, str]]:
     return table(campaign / "tables" / "router_energy.csv")
 
 
+@pytest.mark.parametrize("name", ["troubled-marriage-simulated", "troubled-marriage"])
+def test_a_router_that_could_never_rise_again_is_refused_before_anything_starts(
+    tmp_path: Path, name: str
+) -> None:
+    topology = yaml.safe_load((TESTBED.parent / f"{name}.yaml").read_text())
+    topology["presets"]["scaling"]["practra-10"]["delay_limit_ms"] = 55.5
+    told = tmp_path / "told.yaml"
+    told.write_text(yaml.safe_dump(topology))
+    planned = netjoule("plan", workload(tmp_path), "--testbed", told)
+    assert planned.returncode == 2
+    assert "path rtt-100, scaling practra-10: elements[1]: the rate could never rise" in planned.stderr
+    assert "make the queue longer, or d shorter" in planned.stderr
+
+
 def test_where_the_power_of_the_routers_is_told_energy_is_in_joules_too(tmp_path: Path) -> None:
     topology = yaml.safe_load(TESTBED.read_text())
     topology["link"]["router_max_power_w"] = 4

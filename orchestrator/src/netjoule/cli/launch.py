@@ -34,6 +34,7 @@ from netjoule.loads import load_of
 from netjoule.store import folder_limits
 from netjoule.store.campaign import Campaign
 from netjoule.store.fingerprint import host_fingerprint
+from netjoule.testbeds import router_settings
 from netjoule.testbeds.emulated import config
 from netjoule.testbeds.simulated import simulator
 from netjoule.topology import topology
@@ -131,6 +132,7 @@ def _require_fit(inputs: Inputs) -> None:
     load.require_fit()
     inputs.topology.first_hosts(load.hosts)
     load.require()
+    router_settings.require(inputs.workload, inputs.topology)
     if inputs.topology.kind == topology.EMULATED:
         config.check_control(inputs.topology)
         config.check_emulations(inputs.topology)
