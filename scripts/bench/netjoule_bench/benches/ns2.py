@@ -104,7 +104,7 @@ def sections(repo: Path, *, quick: bool) -> Iterable[Section]:
     others = [(5, 0), (10, 0), (0, 50), (5, 50)]
     disturbed = [Cell(100, mrci, *other) for other in others for mrci in MRCIS_MS]
     theirs_of, ours_of = partial(_all, _ns2, phases), partial(_all, partial(_simulated, ours), phases)
-    yield _alone(theirs_of(alone), ours_of(alone), _times(ours, 1 if quick else 5))
+    yield _alone(theirs_of(alone), ours_of(alone), _times(ours, 1 if quick else 15))
     yield _disturbed(theirs_of(disturbed), ours_of(disturbed))
 
 
