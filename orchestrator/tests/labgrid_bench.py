@@ -140,7 +140,8 @@ def without_power(folder: Path, host: str, outlet: str, lab: Labgrid) -> Iterato
     """A host of `two_host_lab` is dead until its outlet is switched on; its meter has power of its own."""
     for pid, line in programs(host).items():
         if "counted_power.py" not in line:
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # a program may end with its parent, or by itself
+                os.kill(pid, signal.SIGKILL)
     conf = folder / "keys" / f"sshd-{CONTROL[host]}-22.conf"
     start = ["ip", "netns", "exec", host, *sshd.command(conf, own_run=False)]
     with contextlib.ExitStack() as power:
