@@ -106,7 +106,10 @@ def test_a_router_that_could_never_rise_again_is_refused_before_anything_starts(
     told.write_text(yaml.safe_dump(topology))
     planned = netjoule("plan", workload(tmp_path), "--testbed", told)
     assert planned.returncode == 2
-    assert "path rtt-100, scaling practra-10: elements[1]: the rate could never rise" in planned.stderr
+    assert (
+        "path rtt-100, scaling practra-10: netjoule-simulate: elements[1]: the rate could never rise"
+        in planned.stderr
+    )
     assert "make the queue longer, or d shorter" in planned.stderr
 
 

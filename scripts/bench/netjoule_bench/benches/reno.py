@@ -111,12 +111,8 @@ def _campaign(
     }
     file, out = folder / f"{which}.yaml", folder / which
     file.write_text(json.dumps(workload))  # JSON is YAML, too
-    where = (
-        repo
-        / "testbed"
-        / "topologies"
-        / ("troubled-marriage.yaml" if is_real else "troubled-marriage-simulated.yaml")
-    )
+    name = "troubled-marriage" if is_real else "troubled-marriage-simulated"
+    where = repo / "testbed" / "topologies" / f"{name}.yaml"
     argv = [sys.executable, "-m", "netjoule", "run", str(file), "--testbed", str(where), "--out", str(out)]
     # Flows of 10 Mb/s mostly wait: several at once take no time from each other.
     argv += ["--seed", "2016", *(["--rigs", str(min(blocks, RUNS))] if is_real else [])]
