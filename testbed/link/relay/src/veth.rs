@@ -17,6 +17,7 @@ use crate::netns::{ip_batch, Netns};
 use crate::tun::zeroed_request;
 
 const PACKET_STATISTICS: libc::c_int = 6;
+const PACKET_QDISC_BYPASS: libc::c_int = 20;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO: with them off, packets come complete with checksum
 /// and never larger than the MTU.
@@ -120,6 +121,9 @@ fn open_socket(ifname: &str, peer_mac: [u8; 6]) -> Result<(OwnedFd, libc::sockad
     let socket = socket(AddressFamily::Packet, SockType::Datagram, flags, None)?;
     let fd = socket.as_raw_fd();
     set_option(fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
+    // This half is up before its peer, and the kernel gives it a queueing discipline some time after both are: until then
+    // whatever goes through one is dropped in silence (net/core/link_watch.c).
+    set_option(fd, libc::SOL_PACKET, PACKET_QDISC_BYPASS, 1)?;
     // FORCE needs root in the first user namespace; without it the buffer is what the host allows.
     if set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES).is_err() {
         set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES)?;
