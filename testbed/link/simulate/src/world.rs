@@ -2,6 +2,7 @@
 //! Who acts next? The path, a timer of an end, or a flow that begins: the world moves from one moment to the next.
 
 use netjoule_link_model::path::chain::Chain;
+use netjoule_link_model::path::element::earlier;
 use netjoule_link_model::path::told::{RouterStep, RouterTold};
 use netjoule_link_model::path::{ways, ElementParams};
 use netjoule_link_model::range::ParameterError;
@@ -24,6 +25,14 @@ struct Path([Chain<Inside>; 2]);
 
 const WAYS: [Way; 2] = [Way::Up, Way::Down];
 
+/// Among a world's paths.
+const SHARED: usize = 0;
+
+/// Among a world's paths, the one of this flow alone.
+fn own(flow: usize) -> usize {
+    SHARED + 1 + flow
+}
+
 #[derive(Debug)]
 struct Flow {
     /// When it begins, then when one of its ends has something to do.
@@ -36,9 +45,8 @@ struct Flow {
 #[derive(Debug)]
 struct World {
     now_ns: u64,
-    shared: Path,
-    /// What each flow crosses on its own; none where there is nothing.
-    access: Vec<Path>,
+    /// What all flows share, then what each of them crosses on its own; nothing more where there is no such.
+    paths: Vec<Path>,
     flows: Vec<Flow>,
 }
 
@@ -58,13 +66,6 @@ pub fn simulate(asked: &Asked) -> Result<Outcome, ParameterError> {
     let [routers, _] = RouterTold::ways(&asked.elements);
     let version = env!("CARGO_PKG_VERSION");
     Ok(Outcome { id: asked.id, version, start_ns: 0, end_ns: world.now_ns, routers, steps, flows })
-}
-
-fn earlier(one_ns: Option<u64>, other_ns: Option<u64>) -> Option<u64> {
-    match (one_ns, other_ns) {
-        (Some(one_ns), Some(other_ns)) => Some(one_ns.min(other_ns)),
-        _ => one_ns.or(other_ns),
-    }
 }
 
 impl Path {
@@ -103,11 +104,10 @@ impl World {
             let ends = flow.ends.ends(asked.seed, index)?;
             Ok(Flow { next_ns: Some(ns(flow.start_s)), ends, acked: 0 })
         });
-        let own = params.access.chunks(1).zip(1..);
+        let elements = [&params.shared[..]].into_iter().chain(params.access.chunks(1)).zip(0..);
         Ok(Self {
             now_ns: 0,
-            shared: Path::new(&params.shared, asked.seed, 0),
-            access: own.map(|(element, number)| Path::new(element, asked.seed, number << 48)).collect(),
+            paths: elements.map(|(path, number)| Path::new(path, asked.seed, number << 48)).collect(),
             flows: flows.collect::<Result<_, _>>()?,
         })
     }
@@ -115,16 +115,14 @@ impl World {
     fn run_until(&mut self, until_ns: u64) {
         loop {
             let ends_ns = self.ends_next_ns();
-            let paths = self.access.iter().chain([&self.shared]);
-            let paths_ns = paths.fold(None, |first_ns, path| earlier(first_ns, path.next_ns()));
+            let paths_ns = self.paths.iter().fold(None, |first_ns, path| earlier(first_ns, path.next_ns()));
             let Some(at_ns) = earlier(ends_ns, paths_ns).filter(|at_ns| *at_ns <= until_ns) else { break };
             // An end that wants to be asked at once may name a time before.
             let at_ns = at_ns.max(self.now_ns);
             self.now_ns = at_ns;
-            self.access.iter_mut().chain([&mut self.shared]).for_each(|path| path.advance(at_ns));
+            self.paths.iter_mut().for_each(|path| path.advance(at_ns));
             // Most of what happens inside a path concerns no end.
-            let is_out = self.shared.has_output() || self.access.iter().any(Path::has_output);
-            if is_out || ends_ns.is_some_and(|ends_ns| ends_ns <= at_ns) {
+            if self.paths.iter().any(Path::has_output) || ends_ns.is_some_and(|ends_ns| ends_ns <= at_ns) {
                 self.act();
             }
         }
@@ -146,13 +144,13 @@ impl World {
         while !is_done {
             is_done = true;
             for way in WAYS {
-                if let Some(out) = self.shared.poll(way) {
+                if let Some(out) = self.paths[SHARED].poll(way) {
                     is_done = false;
                     self.leave_shared(out);
                 }
             }
-            for index in 0..self.access.len() {
-                for (_, packet) in WAYS.map(|way| self.access[index].poll(way)).into_iter().flatten() {
+            for path in SHARED + 1..self.paths.len() {
+                for (index, packet) in WAYS.map(|way| self.paths[path].poll(way)).into_iter().flatten() {
                     is_done = false;
                     self.leave_access(index, packet);
                 }
@@ -161,7 +159,7 @@ impl World {
     }
 
     fn leave_shared(&mut self, (index, packet): (usize, Packet)) {
-        match self.access.get_mut(index) {
+        match self.paths.get_mut(own(index)) {
             Some(access) if packet.way == Way::Down => access.enqueue(self.now_ns, index, packet),
             _ => self.arrive(index, packet),
         }
@@ -169,7 +167,7 @@ impl World {
 
     fn leave_access(&mut self, index: usize, packet: Packet) {
         match packet.way {
-            Way::Up => self.shared.enqueue(self.now_ns, index, packet),
+            Way::Up => self.paths[SHARED].enqueue(self.now_ns, index, packet),
             Way::Down => self.arrive(index, packet),
         }
     }
@@ -182,11 +180,9 @@ impl World {
     /// Sends what one of its ends has to send; until something comes, none has more before `next_ns`.
     fn transmit(&mut self, index: usize) {
         while let Some(packet) = self.flows[index].ends.poll(self.now_ns) {
-            let path = match self.access.get_mut(index) {
-                Some(access) if packet.way == Way::Up => access,
-                _ => &mut self.shared,
-            };
-            path.enqueue(self.now_ns, index, packet);
+            let has_own = packet.way == Way::Up && own(index) < self.paths.len();
+            let path = if has_own { own(index) } else { SHARED };
+            self.paths[path].enqueue(self.now_ns, index, packet);
         }
         self.flows[index].next_ns = self.flows[index].ends.next_ns();
     }
@@ -202,7 +198,7 @@ impl World {
             t_end_ns: self.now_ns,
             acked_packets,
             window_packets: self.flows.iter().map(|flow| flow.ends.window()).collect(),
-            routers: self.shared.0[Way::Up as usize]
+            routers: self.paths[SHARED].0[Way::Up as usize]
                 .records(self.now_ns)
                 .into_iter()
                 .map(RouterStep::from)

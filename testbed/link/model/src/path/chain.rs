@@ -48,7 +48,7 @@ fn next_ns_of<P>(element: &dyn Element<P>) -> u64 {
 }
 
 fn first_ns_of(next_ns: &[u64]) -> u64 {
-    next_ns.iter().copied().min().unwrap_or(NEVER)
+    next_ns.iter().copied().fold(NEVER, u64::min)
 }
 
 impl<P> std::fmt::Debug for Chain<P> {
@@ -117,10 +117,16 @@ impl<P> Chain<P> {
     }
 
     fn hand_on(&mut self, index: usize, now_ns: u64) {
-        while let Some(parcel) = self.elements[index].poll() {
+        loop {
+            let parcel = self.elements[index].poll();
+            self.next_ns[index] = next_ns_of(self.elements[index].as_ref());
+            let Some(parcel) = parcel else { return };
             self.enter(index + 1, now_ns, parcel);
+            // Where something is to be taken, its time has come.
+            if self.next_ns[index] > now_ns {
+                return;
+            }
         }
-        self.next_ns[index] = next_ns_of(self.elements[index].as_ref());
     }
 
     /// When something happens inside next.

@@ -67,6 +67,15 @@ pub trait Element<P> {
     }
 }
 
+/// The earlier of two moments, either of which may never come.
+#[inline]
+pub fn earlier(one_ns: Option<u64>, other_ns: Option<u64>) -> Option<u64> {
+    match (one_ns, other_ns) {
+        (Some(one_ns), Some(other_ns)) => Some(one_ns.min(other_ns)),
+        _ => one_ns.or(other_ns),
+    }
+}
+
 /// Sums up parcels.
 pub(crate) fn tally<'a, P: 'a>(parcels: impl IntoIterator<Item = &'a Parcel<P>>) -> Tally {
     let mut sum = Tally::default();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How does a link serve that changes? A serialiser, and what governs it: a rule that sets its rate at ticks, or sleep.
 
-use super::element::{Dropped, Element, Parcel};
+use super::element::{earlier, Dropped, Element, Parcel};
 use super::serialiser::{QueueLimit, Serialiser};
 use crate::scaling::{RateRule, Record};
 use crate::tally::Tally;
@@ -68,10 +68,7 @@ impl<P> Element<P> for Router<P> {
     }
 
     fn next_event_ns(&self) -> Option<u64> {
-        [self.served.serialiser.next_event_ns(), self.governor.next_ns(&self.served)]
-            .into_iter()
-            .flatten()
-            .min()
+        earlier(self.served.serialiser.next_event_ns(), self.governor.next_ns(&self.served))
     }
 
     fn advance(&mut self, now_ns: u64) {

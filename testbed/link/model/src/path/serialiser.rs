@@ -161,7 +161,9 @@ impl<P> Element<P> for Serialiser<P> {
         let end_ns = start_ns.saturating_add(service_ns(&parcel, self.rate_mbps));
         self.waiting_bits += parcel.bits();
         self.packets.push_back(Slot { start_ns, end_ns, parcel });
-        self.settle(now_ns);
+        if start_ns <= now_ns {
+            self.settle(now_ns);
+        }
         Ok(())
     }
 

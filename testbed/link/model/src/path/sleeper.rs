@@ -2,6 +2,7 @@
 //! How does a link serve that sleeps while it has nothing to send? Low-power idle, as in IEEE 802.3az: falling asleep and
 //! waking up take their times, in which nothing is sent, and packets may be collected before it wakes.
 
+use super::element::earlier;
 use super::router::{Governor, Served};
 
 /// Parameters of the sleep.
@@ -89,7 +90,7 @@ impl Sleeper {
 
 impl<P> Governor<P> for Sleeper {
     fn next_ns(&self, served: &Served<P>) -> Option<u64> {
-        [self.next_change_ns(), served.serialiser.idle_ns()].into_iter().flatten().min()
+        earlier(self.next_change_ns(), served.serialiser.idle_ns())
     }
 
     fn act(&mut self, at_ns: u64, served: &mut Served<P>) {
@@ -140,7 +141,7 @@ mod tests {
         let mut sends = at_us.iter().peekable();
         loop {
             let send_ns = sends.peek().map(|at_us| **at_us * US);
-            let Some(now_ns) = [send_ns, link.next_event_ns()].into_iter().flatten().min() else {
+            let Some(now_ns) = earlier(send_ns, link.next_event_ns()) else {
                 return times;
             };
             link.advance(now_ns);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Both ends of a flow of TCP.
 
+use netjoule_link_model::path::element::earlier;
+
 use super::receiver::Receiver;
 use super::sender::{Sender, SenderParams};
 use crate::ends::{Content, Ends, FlowTotals, Packet, Way};
@@ -45,7 +47,7 @@ impl TcpEnds {
 
 impl Ends for TcpEnds {
     fn next_ns(&self) -> Option<u64> {
-        [self.sender.next_ns(), self.receiver.next_ns()].into_iter().flatten().min()
+        earlier(self.sender.next_ns(), self.receiver.next_ns())
     }
 
     fn poll(&mut self, now_ns: u64) -> Option<Packet> {
