@@ -20,6 +20,7 @@ for folder in (
     "validation",
     "coursework",
     "analysis",
+    "testbeds",
     ".",
 ):
     sys.path.insert(0, str(Path(__file__).parent / folder))

@@ -4,7 +4,8 @@
 //!
 //! [`model`] is the whole: [`station`]s with their [`queue`]s contend ([`contention`]) for [`airtime`] at the rates of
 //! [`mcs`], a [`path`] of elements lies behind them, some of which scale their rate ([`scaling`]), and [`stats`] counts. [`radio`] and [`presets`] are its parameters,
-//! [`saturation`] is the closed form that it is held against.
+//! [`saturation`] is the closed form that it is held against. [`radio_states`] stands beside it: what a radio costs that sleeps
+//! between packets.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ pub mod port;
 pub mod presets;
 pub mod queue;
 pub mod radio;
+pub mod radio_states;
 pub mod range;
 pub mod rng;
 pub mod saturation;
