@@ -159,6 +159,7 @@ impl TcpConfig {
                 min_rto_ns: ns(within("min_rto_s", self.min_rto_s, 0.001..=60.0)?),
                 control: self.congestion_control,
                 sack: self.sack.unwrap_or(self.congestion_control == ControlName::Cubic),
+                receive_window: f64::INFINITY,
             },
             delayed_acks: self.delayed_acks,
             packet_bytes: within("packet_bytes", self.packet_bytes, 40..=9_000)?,
@@ -219,7 +220,10 @@ impl Asked {
     }
 }
 
-fn params_of(field: &str, elements: &[ElementConfig]) -> Result<Vec<ElementParams>, ParameterError> {
+pub(crate) fn params_of(
+    field: &str,
+    elements: &[ElementConfig],
+) -> Result<Vec<ElementParams>, ParameterError> {
     let place = |index: usize, error| ParameterError(format!("{field}[{index}]: {error}"));
     let each = elements.iter().enumerate();
     each.map(|(index, element)| element.params().map_err(|error| place(index, error))).collect()

@@ -52,6 +52,28 @@ pub trait Ends: std::fmt::Debug {
     fn window(&self) -> f64;
 }
 
+impl Ends for Box<dyn Ends> {
+    fn next_ns(&self) -> Option<u64> {
+        (**self).next_ns()
+    }
+
+    fn poll(&mut self, now_ns: u64) -> Option<Packet> {
+        (**self).poll(now_ns)
+    }
+
+    fn take(&mut self, now_ns: u64, way: Way, content: Content) {
+        (**self).take(now_ns, way, content);
+    }
+
+    fn totals(&self) -> FlowTotals {
+        (**self).totals()
+    }
+
+    fn window(&self) -> f64 {
+        (**self).window()
+    }
+}
+
 /// Totals of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FlowTotals {

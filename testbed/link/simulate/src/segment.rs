@@ -11,6 +11,8 @@ pub enum Segment {
     Data(u64),
     /// What has come.
     Ack(Ack),
+    /// A message of a client to the server that sends it data, by its number.
+    Message(u64),
 }
 
 /// What has come at the receiver.

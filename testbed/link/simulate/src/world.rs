@@ -34,20 +34,20 @@ fn own(flow: usize) -> usize {
 }
 
 #[derive(Debug)]
-struct Flow {
+struct Flow<E> {
     /// When it begins, then when one of its ends has something to do.
     next_ns: Option<u64>,
-    ends: Box<dyn Ends>,
+    ends: E,
     acked: u64,
 }
 
 /// Flows over a path.
 #[derive(Debug)]
-struct World {
-    now_ns: u64,
+pub(crate) struct World<E> {
+    pub(crate) now_ns: u64,
     /// What all flows share, then what each of them crosses on its own; nothing more where there is no such.
     paths: Vec<Path>,
-    flows: Vec<Flow>,
+    flows: Vec<Flow<E>>,
 }
 
 /// What comes of a document.
@@ -56,7 +56,10 @@ struct World {
 /// [`ParameterError`] names the value that cannot be, with its place.
 pub fn simulate(asked: &Asked) -> Result<Outcome, ParameterError> {
     let (params, steps) = asked.checked()?;
-    let mut world = World::new(asked, &params)?;
+    let flows = asked.flows.iter().enumerate();
+    let flows = flows.map(|(index, flow)| Ok((ns(flow.start_s), flow.ends.ends(asked.seed, index)?)));
+    let flows = flows.collect::<Result<Vec<_>, ParameterError>>()?;
+    let mut world = World::new(asked.seed, &params, flows);
     let steps = (1..=steps).map(|step| {
         world.run_until(ns(asked.interval_s * step as f64));
         world.step()
@@ -97,36 +100,57 @@ impl Path {
     }
 }
 
-impl World {
-    fn new(asked: &Asked, params: &PathParams) -> Result<Self, ParameterError> {
-        let each = asked.flows.iter().enumerate();
-        let flows = each.map(|(index, flow)| {
-            let ends = flow.ends.ends(asked.seed, index)?;
-            Ok(Flow { next_ns: Some(ns(flow.start_s)), ends, acked: 0 })
-        });
+impl<E: Ends> World<E> {
+    /// Flows with the moment at which each begins.
+    pub(crate) fn new(seed: u64, params: &PathParams, flows: Vec<(u64, E)>) -> Self {
         let elements = [&params.shared[..]].into_iter().chain(params.access.chunks(1)).zip(0..);
-        Ok(Self {
+        let flows = flows.into_iter();
+        Self {
             now_ns: 0,
-            paths: elements.map(|(path, number)| Path::new(path, asked.seed, number << 48)).collect(),
-            flows: flows.collect::<Result<_, _>>()?,
-        })
+            paths: elements.map(|(path, number)| Path::new(path, seed, number << 48)).collect(),
+            flows: flows.map(|(start_ns, ends)| Flow { next_ns: Some(start_ns), ends, acked: 0 }).collect(),
+        }
+    }
+
+    /// A flow more, from now on; its index.
+    pub(crate) fn add(&mut self, ends: E) -> usize {
+        self.flows.push(Flow { next_ns: None, ends, acked: 0 });
+        self.flows.len() - 1
+    }
+
+    /// The ends of a flow.
+    pub(crate) fn ends(&self, index: usize) -> &E {
+        &self.flows[index].ends
+    }
+
+    /// Has the ends of a flow do something, and sends what they have to send.
+    pub(crate) fn drive(&mut self, index: usize, act: impl FnOnce(&mut E)) {
+        act(&mut self.flows[index].ends);
+        self.transmit(index);
     }
 
     fn run_until(&mut self, until_ns: u64) {
-        loop {
-            let ends_ns = self.ends_next_ns();
-            let paths_ns = self.paths.iter().fold(None, |first_ns, path| earlier(first_ns, path.next_ns()));
-            let Some(at_ns) = earlier(ends_ns, paths_ns).filter(|at_ns| *at_ns <= until_ns) else { break };
-            // An end that wants to be asked at once may name a time before.
-            let at_ns = at_ns.max(self.now_ns);
-            self.now_ns = at_ns;
-            self.paths.iter_mut().for_each(|path| path.advance(at_ns));
-            // Most of what happens inside a path concerns no end.
-            if self.paths.iter().any(Path::has_output) || ends_ns.is_some_and(|ends_ns| ends_ns <= at_ns) {
-                self.act();
-            }
+        while self.next_moment(until_ns) {}
+    }
+
+    /// Goes on to the next moment at which something may happen; false where there is none up to `until_ns`, which it is
+    /// then.
+    pub(crate) fn next_moment(&mut self, until_ns: u64) -> bool {
+        let ends_ns = self.ends_next_ns();
+        let paths_ns = self.paths.iter().fold(None, |first_ns, path| earlier(first_ns, path.next_ns()));
+        let Some(at_ns) = earlier(ends_ns, paths_ns).filter(|at_ns| *at_ns <= until_ns) else {
+            self.now_ns = until_ns;
+            return false;
+        };
+        // An end that wants to be asked at once may name a time before.
+        let at_ns = at_ns.max(self.now_ns);
+        self.now_ns = at_ns;
+        self.paths.iter_mut().for_each(|path| path.advance(at_ns));
+        // Most of what happens inside a path concerns no end.
+        if self.paths.iter().any(Path::has_output) || ends_ns.is_some_and(|ends_ns| ends_ns <= at_ns) {
+            self.act();
         }
-        self.now_ns = until_ns;
+        true
     }
 
     fn ends_next_ns(&self) -> Option<u64> {

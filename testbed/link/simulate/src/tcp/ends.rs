@@ -65,7 +65,7 @@ impl Ends for TcpEnds {
         match content {
             Content::Tcp(Segment::Data(number)) => self.answer = self.receiver.take(now_ns, number),
             Content::Tcp(Segment::Ack(told)) => self.sender.take(now_ns, told),
-            Content::Dccp(_) => {}
+            Content::Tcp(Segment::Message(_)) | Content::Dccp(_) => {}
         }
     }
 

@@ -23,6 +23,11 @@ impl Receiver {
         Self { delays, expected: 0, beyond: BTreeSet::new(), ack_due_ns: None }
     }
 
+    /// Segments that have come in order, the SYN among them.
+    pub fn in_order(&self) -> u64 {
+        self.expected
+    }
+
     /// Takes a segment in; gives the acknowledgement that goes out at once.
     pub fn take(&mut self, now_ns: u64, number: u64) -> Option<Ack> {
         let was_waiting = self.ack_due_ns.take().is_some();

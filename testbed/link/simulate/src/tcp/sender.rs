@@ -27,12 +27,17 @@ pub struct SenderParams {
     pub control: ControlName,
     /// Losses are found and mended by selective acknowledgements (RFC 6675), not by RFC 6582.
     pub sack: bool,
+    /// What the receiver has room for, segments; infinite where it reads at once whatever comes.
+    pub receive_window: f64,
 }
 
-/// The sending end; it has always something to send.
+/// The sending end; it has always something to send, unless [`Sender::limit`] says otherwise.
 #[derive(Debug)]
 pub struct Sender {
     initial_window: f64,
+    receive_window: f64,
+    /// Where the data ends that there is to send.
+    available: Option<u64>,
     control: Box<dyn CongestionControl>,
     /// With selective acknowledgements.
     board: Option<Scoreboard>,
@@ -65,6 +70,8 @@ impl Sender {
     pub fn new(params: SenderParams) -> Self {
         Self {
             initial_window: params.initial_window,
+            receive_window: params.receive_window,
+            available: None,
             control: params.control.control(),
             board: params.sack.then(Scoreboard::default),
             window: 1.0,
@@ -83,6 +90,31 @@ impl Sender {
             timed: None,
             counts: FlowTotals::default(),
         }
+    }
+
+    /// Segments from this one on are not there yet; called again when more are.
+    pub fn limit(&mut self, available: u64) {
+        self.available = Some(available);
+    }
+
+    /// The next segment that was never sent.
+    pub fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// Whether there is such a segment, and room for it at the receiver.
+    fn may_send(&self, number: u64) -> bool {
+        let end = self.unacked as f64 + self.receive_window;
+        self.available.is_none_or(|available| number < available) && (number as f64) < end
+    }
+
+    /// Whether the window holds its sender back, so that it may grow: one that has had less to send tells nothing of the
+    /// path. In slow start half of it is enough, as in Linux (tcp_is_cwnd_limited).
+    fn is_used(&self, acked: u64) -> bool {
+        let flight = (self.next - self.unacked + acked) as f64;
+        let is_limited = self.available.is_some() || self.receive_window.is_finite();
+        let used = if self.window < self.threshold { 2.0 * flight } else { flight + 1.0 };
+        !is_limited || used > self.window
     }
 
     /// Segments of data acknowledged in order.
@@ -116,7 +148,7 @@ impl Sender {
         // Each of the first two duplicates lets one segment more out.
         let limited = if self.recovering_to.is_none() { self.duplicates.min(DUPLICATES - 1) } else { 0 };
         let end = self.unacked + self.window as u64;
-        if self.next >= end + u64::from(limited) {
+        if self.next >= end + u64::from(limited) || !self.may_send(self.next) {
             return None;
         }
         self.limited += u64::from(self.next >= end);
@@ -130,8 +162,8 @@ impl Sender {
         if self.window - (board.pipe(self.unacked, self.highest) as f64) < 1.0 {
             return None;
         }
-        let number =
-            board.next_lost(self.unacked).inspect(|lost| board.resend(*lost)).unwrap_or(self.highest);
+        let lost = board.next_lost(self.unacked).inspect(|lost| board.resend(*lost));
+        let number = lost.or_else(|| self.may_send(self.highest).then_some(self.highest))?;
         self.next = self.next.max(number + 1);
         Some(self.emit(now_ns, number))
     }
@@ -199,6 +231,7 @@ impl Sender {
                 self.threshold = f64::INFINITY;
                 self.known_to = None;
             }
+            None if !self.is_used(acked) => {}
             None if self.window < self.threshold => self.window += 1.0,
             None => self.window = self.control.grown(now_ns, self.rto.mean_ns(), self.window, acked),
         }
@@ -287,6 +320,7 @@ mod tests {
         min_rto_ns: 200 * MS,
         control: ControlName::Newreno,
         sack: false,
+        receive_window: f64::INFINITY,
     };
 
     fn burst(sender: &mut Sender, now_ns: u64) -> Vec<u64> {
