@@ -231,7 +231,7 @@ impl Dispatch {
 
     /// Divides an untouched file into parts. Where its size is not known, a first part tells it.
     fn open(&mut self, number: usize, share: Share) {
-        let parts = self.parts_of(number, share);
+        let parts = if self.files[number].has_ranges { self.parts_of(number, share) } else { 1 };
         let least = self.least_part_bytes;
         let file = &mut self.files[number];
         file.is_untouched = false;
