@@ -14,7 +14,7 @@ fn document(files: &Value, settings: &Value) -> Value {
         "transfer": {
             "files": files,
             "settings": settings,
-            "power": {"base_w": 0.5, "per_mbps": 0.075, "per_connection": 0.015},
+            "power": {"base_w": 0.5, "share_per_rate": 0.075, "share_per_connection": 0.015},
         },
     })
 }

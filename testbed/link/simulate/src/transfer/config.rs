@@ -24,8 +24,11 @@ pub struct Asked {
     pub interval_s: f64,
     /// A transfer that is not done by then is told as it is, s.
     pub limit_s: f64,
-    /// The path, in order from the server.
+    /// The path, in order from the client.
     pub elements: Vec<ElementConfig>,
+    /// Connections cross nothing on their own: it is empty.
+    #[serde(default)]
+    pub access: Vec<ElementConfig>,
     /// What is to be transferred, and how.
     pub transfer: Transfer,
 }
@@ -45,7 +48,7 @@ pub struct Transfer {
     pub power: Power,
 }
 
-/// Dynamic power of a client: `base_w (1 + per_mbps r + per_connection n)`, with r in Mb/s of file bytes and n
+/// Dynamic power of a client: `base_w (1 + share_per_rate r + share_per_connection n)`, with r in Mb/s of file bytes and n
 /// connections that have a request.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -53,9 +56,9 @@ pub struct Power {
     /// W.
     pub base_w: f64,
     /// 1 / (Mb/s).
-    pub per_mbps: f64,
+    pub share_per_rate: f64,
     /// 1 / connection.
-    pub per_connection: f64,
+    pub share_per_connection: f64,
 }
 
 /// A connection.
@@ -130,12 +133,15 @@ impl Asked {
         within("interval_s", self.interval_s, 0.001..=1e6)?;
         within("limit_s", self.limit_s, self.interval_s..=1e6)?;
         within("number of elements", self.elements.len(), 1..=32)?;
+        within("number of elements of access", self.access.len(), 0..=0)?;
         let files: u64 = self.transfer.files.iter().map(|(_, count)| u64::from(*count)).sum();
         within("number of files", files, 1..=10_000_000)?;
         let power = self.transfer.power;
-        for (name, value) in
-            [("base_w", power.base_w), ("per_mbps", power.per_mbps), ("per_connection", power.per_connection)]
-        {
+        for (name, value) in [
+            ("base_w", power.base_w),
+            ("share_per_rate", power.share_per_rate),
+            ("share_per_connection", power.share_per_connection),
+        ] {
             within(name, value, 0.0..=1e6)?;
         }
         let wrong = |field: &str, what: String| Err(ParameterError(format!("settings: {field} {what}")));

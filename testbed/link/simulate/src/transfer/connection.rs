@@ -227,16 +227,16 @@ impl Ends for HttpEnds {
             if std::mem::take(&mut self.is_new) {
                 let number = message.number;
                 let content = Content::Tcp(Segment::Message(number));
-                return Some(Packet { way: Way::Down, content, ip_bytes: self.message_bytes(number) });
+                return Some(Packet { way: Way::Up, content, ip_bytes: self.message_bytes(number) });
             }
         }
         if let Some(ack) = self.ack.take().or_else(|| self.receiver.poll(now_ns)) {
             let content = Content::Tcp(Segment::Ack(ack));
-            return Some(Packet { way: Way::Down, content, ip_bytes: CONTROL_BYTES });
+            return Some(Packet { way: Way::Up, content, ip_bytes: CONTROL_BYTES });
         }
         let number = self.sender.poll(now_ns)?;
         let ip_bytes = if number == 0 { CONTROL_BYTES } else { self.params.packet_bytes };
-        Some(Packet { way: Way::Up, content: Content::Tcp(Segment::Data(number)), ip_bytes })
+        Some(Packet { way: Way::Down, content: Content::Tcp(Segment::Data(number)), ip_bytes })
     }
 
     fn take(&mut self, now_ns: u64, _way: Way, content: Content) {

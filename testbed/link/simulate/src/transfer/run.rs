@@ -158,8 +158,8 @@ impl Run {
     fn count_energy(&mut self) {
         let time_s = (self.world.now_ns - self.counted_ns) as f64 / 1e9;
         self.counted_ns = self.world.now_ns;
-        let Power { base_w, per_connection, .. } = self.power;
-        self.energy_j += base_w * (1.0 + per_connection * self.moving.len() as f64) * time_s;
+        let Power { base_w, share_per_connection, .. } = self.power;
+        self.energy_j += base_w * (1.0 + share_per_connection * self.moving.len() as f64) * time_s;
     }
 
     fn take_news(&mut self) {
@@ -173,7 +173,7 @@ impl Run {
             self.world.drive(flow, |ends| came = ends.news());
             let taken = self.scheduler.received(part, came);
             self.bytes += taken;
-            self.energy_j += self.power.base_w * self.power.per_mbps * taken as f64 * 8e-6;
+            self.energy_j += self.power.base_w * self.power.share_per_rate * taken as f64 * 8e-6;
             if let Some(moving) = self.moving.get_mut(&part) {
                 moving.next += taken;
             }
