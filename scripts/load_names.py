@@ -32,13 +32,15 @@ ALLOWED = tuple(
 )
 ORDINARY = frozenset({"build", "command", "flow", "page", "transfer", "direction", "parallel", "profile"})
 """Words that mean other things, too: found as whole strings alone."""
+EVERYWHERE = frozenset({"client", "server", "streams", "http", "tls", "dataset"})
+"""Factors that are called like roles of hosts, radio streams, protocols, data of a bundle: not looked for."""
 
 
 def names() -> frozenset[str]:
     """Loads, and the factors that only loads have; one known by its form has no name of its own."""
     factors = json.loads((CONTRACTS / "factors.json").read_text(encoding="utf-8"))["factors"]
     own = {one["name"] for one in factors if one["owner"] != "testbed" and "names" not in one}
-    return frozenset(loads() | own)
+    return frozenset(loads() | own) - EVERYWHERE
 
 
 def loads() -> set[str]:

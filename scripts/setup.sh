@@ -10,13 +10,16 @@ level=${1:-run}
 
 RUN_PACKAGES=(build-essential cmake clang libclang-dev pkg-config git iproute2 iperf3 util-linux
   r-base-core r-cran-ggplot2 r-cran-data.table r-cran-jsonlite r-cran-patchwork r-cran-svglite r-cran-ragg
-  r-cran-htmltools r-cran-digest r-cran-withr r-cran-base64enc r-cran-rpact)
+  r-cran-htmltools r-cran-digest r-cran-withr r-cran-base64enc r-cran-rpact
+  apache2-bin media-types openssl curl wget wget2 aria2 axel lftp)
 TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr r-cran-knitr r-cran-rmarkdown r-cran-roxygen2 pandoc shellcheck
-  hostapd wpasupplicant iw libpcap0.8 procps openssh-client openssh-sftp-server openssl libwrap0 ethtool iputils-ping uidmap systemd
+  hostapd wpasupplicant iw libpcap0.8 procps openssh-client openssh-sftp-server libwrap0 ethtool iputils-ping uidmap systemd
   chromium libpq5 libldap-2.5-0 libxml2)
-# Daemons that would start when installed: tests run them from where they are unpacked.
+# Daemons that would start when installed: they are run from where they are unpacked. (Debian's apache2-bin starts none.)
+RUN_DAEMONS=(nginx:sbin/nginx)
 TEST_DAEMONS=(openssh-server:sbin/sshd chrony:sbin/chronyd postgresql-15:lib/postgresql/15/bin/postgres)
-# Optional parts of the Python rooms, each with a lock of its own.
+# Parts of the Python rooms with a lock of their own: Caddy for all, the others are optional.
+RUN_EXTRAS=(web)
 TEST_EXTRAS=(postgresql trend rigs)
 command -v go >/dev/null || TEST_EXTRAS+=(go)
 GUEST_PACKAGES=(qemu-system-x86 busybox-static kmod wireless-regdb)
@@ -118,12 +121,13 @@ python_environment() {
   printf '%s\n' "$wanted" >"$stamp"
 }
 
-python_extras() { # their stamp goes with the environment
-  local stamp=.venv/extras.sha256 wanted extra
-  wanted=$(for extra in "${TEST_EXTRAS[@]}"; do cat "scripts/requirements-$extra.txt"; done | sha256sum)
+python_extras() { # what for, which; their stamp goes with the environment
+  local stamp=.venv/extras-$1.sha256 wanted extra
+  shift
+  wanted=$(for extra in "$@"; do cat "scripts/requirements-$extra.txt"; done | sha256sum)
   [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || return 0
-  say "Python environment .venv: installing the extras ${TEST_EXTRAS[*]}"
-  for extra in "${TEST_EXTRAS[@]}"; do
+  say "Python environment .venv: installing the extras $*"
+  for extra in "$@"; do
     .venv/bin/python -m pip --quiet --disable-pip-version-check install --no-deps --require-hashes \
       -r "scripts/requirements-$extra.txt" ||
       fail "pip could not install scripts/requirements-$extra.txt" "check that the package index is reached; then: make test"
@@ -180,7 +184,7 @@ r_package() ( # the lock ends with it: tests ask for the package while others se
 
 unpack_daemons() {
   local pair package program folder=.setup/unpacked
-  for pair in "${TEST_DAEMONS[@]}"; do
+  for pair in "$@"; do
     package=${pair%%:*} program=${pair##*:}
     { [ -x "/usr/$program" ] || [ -x "$folder/usr/$program" ]; } && continue
     say "${program##*/}: Debian's package $package, unpacked into $folder (never installed, so that it does not start)"
@@ -214,9 +218,11 @@ case $level in
   *) fail "unknown level '$level'" "use: scripts/setup.sh packages|run|lint|test|guest|guest-test" ;;
 esac
 [ "$level" = packages ] && exit # all that lint of Rust takes: the rest is set up beside it
-case $level in *test) unpack_daemons ;; esac
+unpack_daemons "${RUN_DAEMONS[@]}"
+case $level in *test) unpack_daemons "${TEST_DAEMONS[@]}" ;; esac
 python_environment
-case $level in *test) python_extras && labgrid_environment ;; esac
+python_extras run "${RUN_EXTRAS[@]}"
+case $level in *test) python_extras test "${TEST_EXTRAS[@]}" && labgrid_environment ;; esac
 r_package
 [ "$level" = lint ] || rust_build
 case $level in guest*) guest_kernel ;; esac

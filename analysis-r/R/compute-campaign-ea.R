@@ -108,7 +108,7 @@ arrived_at <- function(node, campaign, runs) {
   lapply(seq_len(nrow(runs)), function(i) {
     run_id <- runs$run_id[i]
     own <- if (several) flows_of_node(campaign$flows, run_id, node)
-    if (took_no_part(campaign, list(run_id = run_id, client = runs$client[i]), node)) own <- numeric()
+    if (took_no_part(campaign, list(run_id = run_id, client_host = runs$client_host[i]), node)) own <- numeric()
     list(
       span = c(runs$arrived_start_s[i], runs$arrived_end_s[i]), work = runs$arrived_work[i],
       own_work = if (!is.null(own)) mbit_per_byte * bytes_of_flows(campaign$arrivals, run_id, own)

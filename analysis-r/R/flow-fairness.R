@@ -77,7 +77,7 @@ flows_of_node <- function(flows, id, node) {
 # Whether a node is a client and nothing else of the path, and has no flow in a run: no payload is its own.
 took_no_part <- function(campaign, run, node) {
   roles <- unlist(pick(campaign$meta, "topology", "hosts", node, "roles", default = list()))
-  clients <- c(run$client, campaign$flows$client[campaign$flows$run_id %in% run$run_id])
+  clients <- c(run$client_host, campaign$flows$client[campaign$flows$run_id %in% run$run_id])
   "client" %in% roles && !any(c("server", "access_point") %in% roles) && !node %in% clients
 }
 

@@ -108,7 +108,7 @@ run_row <- function(run_id, run, result, own) {
   }), recursive = FALSE)
   c(list(
     run_id = run_id, run_status = pick_text(run, "status"), radio_source = pick_text(run, "radio_source"),
-    client = pick_text(run, "hosts", "client"),
+    client_host = pick_text(run, "hosts", "client"),
     valid = isTRUE(pick_flag(result, "valid")) && own$whole, has_result = !is.null(result),
     has_intervals = own$has_intervals
   ), own$columns, windows, own$span)

@@ -15,6 +15,7 @@ for folder in (
     "gate",
     "gate/outputs",
     "loads",
+    "loads/transfer",
     "rigs",
     "publishing",
     "validation",

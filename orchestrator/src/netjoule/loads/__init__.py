@@ -16,10 +16,14 @@ from netjoule.workload.workload import Workload, effective
 
 ROOMS = {
     "flow": "netjoule.loads.flow.load:FlowLoad",
+    "transfer": "netjoule.loads.transfer.load:TransferLoad",
     "command": "netjoule.loads.command.load:CommandLoad",
 }
 """The class of each load by its name in loads.json."""
-SIMULATED_ROOMS = {"flow": "netjoule.loads.flow.simulated:SimulatedFlowLoad"}
+SIMULATED_ROOMS = {
+    "flow": "netjoule.loads.flow.simulated:SimulatedFlowLoad",
+    "transfer": "netjoule.loads.transfer.simulated:SimulatedTransferLoad",
+}
 """That of loads which differ on a simulated testbed."""
 
 

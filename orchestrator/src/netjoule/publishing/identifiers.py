@@ -44,6 +44,12 @@ Addresses need none: they are known by their form wherever they stand.
 """
 
 _RUN = r"b\d{2,}m\d{3,}-[a-z-]+-a\d+"
+_CHOICES = {
+    name: "|".join(map(re.escape, entry["value"]["enum"]))
+    for name, entry in contracts.factors().items()
+    if name in FIELDS and "enum" in entry["value"]
+}
+"""Of factors that are called like roles of hosts."""
 _DAY = r"\d{4}-\d\d-\d\d"
 _TIME = _DAY + r"T\d\d:\d\d:\d\d(?:\.\d+)?Z"
 KEPT = {
@@ -60,6 +66,7 @@ KEPT = {
         "calibration_date": _DAY,
         "rig": r"rig\d+",
         "load": "|".join(contracts.loads()),
+        **_CHOICES,
         "t_utc": _TIME,
         "created_utc": _TIME,
         "started_utc": _TIME,

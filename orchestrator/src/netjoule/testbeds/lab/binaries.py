@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # Ansible asks for builds, and has no use for an SSH of ours
     from netjoule.hosts.ssh import SshHost
 
 PROGRAM = "netjoule-traffic"
-INSTALLED = f"/usr/local/bin/{PROGRAM}"
+INSTALLED = "/usr/local/bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class Build:
     words: str
 
 
-def build_for(machine: str, root: Path | None) -> Build | None:
-    """The build for an architecture (as uname -m names it) in a source tree; None without one.
+def build_for(machine: str, root: Path | None, program: str = PROGRAM) -> Build | None:
+    """The build of a program for an architecture (as uname -m names it) in a source tree; None without one.
 
     Raises:
         HostLacks: when the one of `make dist` is of other sources than are here.
     """
-    own = Path(programs.find(PROGRAM)) if machine == platform.machine() else None
-    static = root / "dist" / machine / PROGRAM if root is not None else None
+    own = Path(programs.find(program)) if machine == platform.machine() else None
+    static = root / "dist" / machine / program if root is not None else None
     if root is None or static is None or not static.is_file():
         return Build(own, f"the controller's own, of {_made(own)}") if own is not None else None
     if own is not None and own.stat().st_mtime_ns > static.stat().st_mtime_ns:
@@ -53,7 +53,7 @@ def build_for(machine: str, root: Path | None) -> Build | None:
     if made_of != here:
         raise HostLacks(
             f"it is built from commit {made_of or 'unknown'}, the sources here are of {here or 'unknown'}",
-            where=f"dist/{machine}/{PROGRAM}",
+            where=f"dist/{machine}/{program}",
             next_step="'make dist' builds it anew",
         )
     return Build(static, f"dist/{machine} of commit {here or 'unknown'}")
@@ -90,8 +90,8 @@ def _commit_of(static: Path) -> str:
         return ""
 
 
-async def provide(host: SshHost, version: str) -> str:
-    """See to it that the host can run netjoule-traffic in the controller's `version`; note where it is.
+async def provide(host: SshHost, version: str, program: str = PROGRAM) -> str:
+    """See to it that the host can run a program of ours in the controller's `version`; note where it is.
 
     Returns:
         which build it runs, for people.
@@ -100,30 +100,30 @@ async def provide(host: SshHost, version: str) -> str:
         HostLacks: when it has no fitting program and there is none to copy, or it cannot run what it got.
         RunFailed: when its version is another one.
     """
-    build = build_for(host.machine, programs.checkout())
+    build = build_for(host.machine, programs.checkout(), program)
     which = "its own, as there is none here for its architecture"
-    place = INSTALLED
+    place = installed = f"{INSTALLED}/{program}"
     if build is not None:
         which = build.words
         data = build.path.read_bytes()
-        said = await host.ask(["sha256sum", INSTALLED])
-        installed = said.status == 0 and said.out.split()[0].lstrip("\\") == hashlib.sha256(data).hexdigest()
-        if not installed:
-            place = await host.put_once(data, PROGRAM, executable=True)
-    host.programs[PROGRAM] = place
+        said = await host.ask(["sha256sum", installed])
+        same = said.status == 0 and said.out.split()[0].lstrip("\\") == hashlib.sha256(data).hexdigest()
+        if not same:
+            place = await host.put_once(data, program, executable=True)
+    host.programs[program] = place
     said = await host.ask([place, "--version"])
     if said.status:
         words = (said.err or said.out).strip().splitlines() or ["without an error message"]
         raise HostLacks(
             f"{place} does not run on this {host.machine} host ({words[-1]})",
             where=f"host {host.name}",
-            next_step=f"build dist/{host.machine}/{PROGRAM} with 'make dist'",
+            next_step=f"build dist/{host.machine}/{program} with 'make dist'",
         )
-    found = said.out.strip().removeprefix(PROGRAM).strip()
+    found = said.out.strip().removeprefix(program).strip()
     if found != version:
         raise RunFailed(
-            f"it has {PROGRAM} {found}, the controller {version}",
+            f"it has {program} {found}, the controller {version}",
             where=f"host {host.name}",
-            next_step=f"build dist/{host.machine}/{PROGRAM} with 'make dist', then 'netjoule provision'",
+            next_step=f"build dist/{host.machine}/{program} with 'make dist', then 'netjoule provision'",
         )
     return f"{found} at {place} ({which})"

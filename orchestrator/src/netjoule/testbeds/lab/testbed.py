@@ -156,12 +156,12 @@ class LabTestbed(Testbed):
     async def _provide_programs(self) -> None:
         """The load's programs on the hosts that take part, this project's in one version."""
         ends = self.ends
-        if binaries.PROGRAM in self._load.programs:
-            version = await programs.version_of(binaries.PROGRAM)
-            found = await all_or_none([binaries.provide(host, version) for host in ends])
+        for program in self._load.programs:
+            version = await programs.version_of(program)
+            found = await all_or_none([binaries.provide(host, version, program) for host in ends])
             for host, words in zip(ends, found, strict=True):
-                self.versions[f"{binaries.PROGRAM} on {host.name}"] = words
-                self.remark(f"host {host.name} runs {binaries.PROGRAM} {words}", event="program")
+                self.versions[f"{program} on {host.name}"] = words
+                self.remark(f"host {host.name} runs {program} {words}", event="program")
         for host in ends:
             await self._load.require_on(host)
 

@@ -48,5 +48,7 @@ class Workload(Document, frozen=True, kw_only=True):
     seed: int | None = None
     # Settings of the load flow.
     flow: dict[str, Any] | None = None
+    # Settings of the load transfer.
+    transfer: dict[str, Any] | None = None
     # Settings of the load command.
     command: dict[str, Any] | None = None

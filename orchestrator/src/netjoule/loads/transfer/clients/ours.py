@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""netjoule-transfer as a client: its algorithms, and what browsers do over each HTTP version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from netjoule.loads.transfer.clients.task import CA_FILE, MOST_CONNECTIONS, Task
+
+PROGRAM = "netjoule-transfer"
+FIXED = "fixed"
+ALGORITHMS = (FIXED, "lowe", "lowe-sequential", "hat", "eht", "auto")
+OPTIONS = ("concurrency", "parallelism", "streams", "max_connections", "request_bytes", "window_bytes")
+"""Factors that are options of the program."""
+_BROWSER_CONNECTIONS = 6  # to a host over HTTP/1.1
+_STREAMS = 64  # at once, on the one connection of a browser over HTTP/2 or HTTP/3
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """What netjoule-transfer is told beside what it fetches; None leaves its default.
+
+    Attributes:
+        dataset: name of a set, or the path of its YAML file.
+        seed: of the set.
+        files: only so many of the set's; None for all.
+        to: where bodies are written, ring or nowhere.
+        bandwidth_mbps: of the path, for algorithms that are told it; None has it measured.
+        rtt_ms: likewise.
+        interval_s: of probing.
+        options: of the workload's factors, by the option's name.
+    """
+
+    dataset: str
+    seed: int
+    files: int | None = None
+    to: str = "ring"
+    bandwidth_mbps: float | None = None
+    rtt_ms: float | None = None
+    interval_s: float | None = None
+    options: Mapping[str, int] = field(default_factory=dict)
+
+    def set_arguments(self) -> list[str]:
+        """The set, as ``dataset`` and ``get`` both have it, without its name."""
+        return ["--seed", str(self.seed), *(["--files", str(self.files)] if self.files else [])]
+
+
+def fill(knobs: Knobs, program: str, out: str = ".") -> list[str]:
+    """Program and arguments that write the set into a folder."""
+    return [program, "dataset", knobs.dataset, *knobs.set_arguments(), "--out", out]
+
+
+def argv(client: str, task: Task, knobs: Knobs, program: str) -> list[str]:
+    """Program and arguments of a client of ours, which says ``ready``, waits for ``go`` and reports."""
+    arguments = [program, "get", "--dataset", knobs.dataset, *knobs.set_arguments()]
+    arguments += ["--from", task.url, "--to", knobs.to, "--http", task.http]
+    arguments += ["--ca-file", CA_FILE] if task.tls else []
+    for name, value in {"max_connections": MOST_CONNECTIONS, **knobs.options, **own(client)}.items():
+        arguments += [f"--{name.replace('_', '-')}", str(value)]
+    for name in ("bandwidth_mbps", "rtt_ms", "interval_s"):
+        value = getattr(knobs, name)
+        arguments += [] if value is None else [f"--{name.replace('_', '-')}", f"{value:g}"]
+    return [*arguments, "--algorithm", algorithm(client), "--json", "--hold"]
+
+
+def algorithm(client: str) -> str:
+    """What an arm is to the scheduler."""
+    return client if client in ALGORITHMS else FIXED
+
+
+def own(client: str) -> Mapping[str, int]:
+    """What an arm fixes, whatever the workload's factors say."""
+    one = {"concurrency": 1, "parallelism": 1, "streams": _STREAMS, "max_connections": 1}
+    browser = {"concurrency": _BROWSER_CONNECTIONS, "parallelism": 1, "max_connections": _BROWSER_CONNECTIONS}
+    return {"h1": browser, "h2": one, "h3": one}.get(client, {})

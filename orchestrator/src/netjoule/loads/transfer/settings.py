@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part ``transfer`` of a workload, and the rules of its factors beyond their types. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from netjoule.core.yamlfile import Document
+from netjoule.loads.transfer.clients.arms import CLIENTS
+from netjoule.loads.transfer.clients.ours import FIXED, OPTIONS, Knobs
+from netjoule.loads.transfer.clients.task import MOST_CONNECTIONS
+from netjoule.loads.transfer.servers.server import SOFTWARE
+from netjoule.topology.paths import path_elements
+from netjoule.topology.topology import Topology
+from netjoule.workload.load import Condition
+
+DEFAULT_CONGESTION_CONTROL = "cubic"
+_DEFAULTS = {"dataset_seed": 1, "to": "ring", "timeout_s": 600.0}
+
+
+@dataclass(frozen=True, slots=True)
+class PathFigures:
+    """What the path of a run can carry; None where nobody has said."""
+
+    rate_mbps: float | None
+    rtt_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The part ``transfer`` of a workload.
+
+    Attributes:
+        dataset_seed: of every set.
+        files: only so many of each set's; None for all.
+        to: where clients of ours write bodies, ring or nowhere.
+        interval_s: of their probing; None for their default.
+        timeout_s: after it a transfer is ended, and fails.
+        simulated: of transfers on a simulated testbed, as the workload has it.
+    """
+
+    dataset_seed: int
+    files: int | None
+    to: str
+    interval_s: float | None
+    timeout_s: float
+    simulated: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Settings:
+        """From the effective workload, which fits its contract."""
+        said = _DEFAULTS | document.get("transfer", {})
+        return cls(
+            dataset_seed=said["dataset_seed"],
+            files=said.get("files"),
+            to=said["to"],
+            interval_s=said.get("interval_s"),
+            timeout_s=float(said["timeout_s"]),
+            simulated=said.get("simulated", {}),
+        )
+
+    def knobs(self, condition: Condition, path: PathFigures) -> Knobs:
+        """What netjoule-transfer is told under a condition."""
+        return Knobs(
+            dataset=str(condition.factors["dataset"]),
+            seed=self.dataset_seed,
+            files=self.files,
+            to=self.to,
+            bandwidth_mbps=path.rate_mbps,
+            rtt_ms=path.rtt_ms,
+            interval_s=self.interval_s,
+            options={name: int(condition.factors[name]) for name in OPTIONS if name in condition.factors},
+        )
+
+
+def congestion_control(condition: Condition) -> str:
+    """Of the server's connections to the client."""
+    return str(condition.factors.get("congestion_control", DEFAULT_CONGESTION_CONTROL))
+
+
+def figures_of(topology: Topology, condition: Condition) -> PathFigures:
+    """What the path to the server can carry under a condition: its slowest element's rate, all its delays."""
+    server = topology.host_with("server")
+    asked = condition.testbed.get("path", condition.testbed.get(f"path.{server}"))
+    elements = path_elements(topology.document, server, asked)
+    rates = [float(one["rate_mbps"]) for one in elements if "rate_mbps" in one]
+    delay_ms = sum(float(one.get("delay_ms", 0.0)) for one in elements)
+    return PathFigures(min(rates, default=None), 2 * delay_ms or None)
+
+
+def complete(document: Document, _folder: Path | None) -> None:
+    """Hold an effective workload to the rules of transfers; its settings then have their defaults.
+
+    Raises:
+        UsageError: naming the field that does not fit.
+    """
+    value = document.value
+    value["transfer"] = {**_DEFAULTS, **value.get("transfer", {})}
+    if value["sync_pulses"]:
+        raise document.refuse(("sync_pulses",), "transfers have no bursts", "leave sync_pulses out")
+    _check_versions(document)
+    _check_connections(document)
+
+
+def _check_versions(document: Document) -> None:
+    """Refuse a client whose HTTP version a server of the workload does not speak."""
+    factors = document.value["factors"]
+    names = ("client", "http", "tls", "server")
+    for client, http, tls, server in product(*(factors[name] for name in names)):
+        version = CLIENTS[client].version_for(http)
+        if version not in SOFTWARE[server].http_versions:
+            what = f"client {client} speaks HTTP/{version} there, and {server} does not"
+            known = ", ".join(name for name, one in SOFTWARE.items() if version in one.http_versions)
+            raise document.refuse(("factors", "server"), what, f"take {known}, or leave {client} out")
+        if version != "1.1" and not tls:
+            what = f"client {client} speaks HTTP/{version} there, which takes TLS"
+            raise document.refuse(("factors", "tls"), what, f"set tls to true, or leave {client} out")
+
+
+def _check_connections(document: Document) -> None:
+    """Refuse a fixed level that takes more connections than a client may have."""
+    factors = document.value["factors"]
+    most = min(factors.get("max_connections", [MOST_CONNECTIONS]))
+    for files, ranges in product(factors["concurrency"], factors["parallelism"]):
+        if FIXED in factors["client"] and files * ranges > most:
+            what = f"concurrency {files} and parallelism {ranges} take {files * ranges} connections"
+            raise document.refuse(
+                ("factors", "parallelism"), what, f"{most} are the most: name smaller values"
+            )

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The load `transfer` on a lab of two hosts over SSH: a program of others and one of ours, a real server."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from plans import plan
+
+HERE = Path(__file__).parents[1]
+NETJOULE = Path(sys.executable).parent / "netjoule"
+pytestmark = [
+    pytest.mark.netns,
+    pytest.mark.skipif(
+        os.geteuid() != 0,
+        reason="sshd changes users and groups, which a namespace of an ordinary user forbids",
+    ),
+]
+
+
+def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
+    document = {
+        "schema_version": 2,
+        "name": "lab",
+        "load": "transfer",
+        "factors": {"client": ["curl", "fixed"], "dataset": "html-1", "tls": True, "http": "2"},
+        "transfer": {"files": 400},
+        "blocks": 1,
+        "timing": {"idle_s": 3.0, "settle_s": 0.2, "warm_up_s": 0, "measure_s": 1.0, "tail_s": 0.5},
+        "limits": {"max_attempts": 4},  # a busy host may spoil some
+    }
+    file, campaign = tmp_path / "lab-transfer.yaml", tmp_path / "campaign"
+    file.write_text(yaml.safe_dump(document))
+    run = [NETJOULE, "run", "--no-verify", file, "--testbed", tmp_path / "lab.yaml", "--out", campaign]
+    # So many frames a second take the instrument out of the range that other campaigns of this lab need.
+    wider = 'sed -i "s/current_range_a: 0.1/current_range_a: 5/" "$0/lab.yaml"; exec "$@"'
+    done = subprocess.run(
+        [sys.executable, HERE / "two_host_lab.py", tmp_path, "sh", "-c", wider, tmp_path, *run],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    checked = subprocess.run([NETJOULE, "check", campaign], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    valid = [row["run_id"] for row in plan(campaign) if row["status"] == "valid"]
+    assert len(valid) == 2
+    for name in valid:
+        folder = campaign / "runs" / name
+        run_document, kept = (json.loads((folder / f"{one}.json").read_text()) for one in ("run", "transfer"))
+        assert run_document["work"]["reconciles"]
+        assert run_document["hosts"] == {"client": "client", "server": "server"}
+        assert {one["files_verified_n"] for one in kept["runs"]} == {400}
+        assert {one["http_version"] for one in kept["runs"]} == {"2"}
+        assert kept["server"]["congestion_control"] == "cubic"
