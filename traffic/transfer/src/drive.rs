@@ -196,7 +196,7 @@ impl Run {
             return;
         }
         self.transfer.scheduler.borrow_mut().give_up(file);
-        if fault.code == "signature" {
+        if matches!(fault.code, "signature" | "length") {
             job.discard();
         }
         job.outcome.replace(Some(Err(fault.clone())));

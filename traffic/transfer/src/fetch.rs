@@ -218,7 +218,7 @@ async fn attempt(transfer: &Transfer, job: &Job, part: &mut Part) -> Result<bool
         return Ok(true);
     }
     lease.is_over();
-    if coming.end.is_some_and(|end| part.next < end) {
+    if coming.end.or(part.end).is_some_and(|end| part.next < end.min(part.end.unwrap_or(end))) {
         return Err(Trouble::Broken(format!("{} ended early", asked.url)));
     }
     if coming.end.is_none() && part.end.is_none() {
@@ -300,9 +300,12 @@ fn is_closing(answer: &Answer) -> bool {
 
 /// Tell the scheduler what the answer says.
 fn told(transfer: &Transfer, job: &Job, part: &mut Part, coming: &Coming, is_new: bool) {
-    let Some(size) = coming.size.filter(|_| is_new) else { return };
     let ranges = coming.ranges && job.may_be_divided(&transfer.storage);
+    let Some(size) = job.size.get().filter(|_| is_new || !ranges) else { return };
     transfer.scheduler.borrow_mut().learn(part.file, size, ranges);
+    if !is_new {
+        return;
+    }
     part.end = match part.end {
         Some(end) if ranges => Some(end.min(size)),
         _ => Some(size),
@@ -329,6 +332,11 @@ async fn receive(
         writer.put(job, &transfer.storage, mine).map_err(|error| no_room(transfer, job, &error))?;
         part.next += taken;
         transfer.bytes.set(transfer.bytes.get() + taken);
+        if mine.len() < bytes.len() && job.size.get() == Some(part.next) {
+            let words =
+                format!("{} is longer than the {} bytes that it should have", job.url.borrow(), part.next);
+            return Err(Trouble::Final(Fault::new("length", words)));
+        }
         if mine.len() < bytes.len() {
             return Ok(true);
         }

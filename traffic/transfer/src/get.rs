@@ -77,7 +77,7 @@ fn report(done: Done, args: &GetArgs) -> Report {
         rtt_ms: facts.rtt().map(|rtt| rtt.as_secs_f64() * 1e3),
         cpu_s: done.cpu_ns as f64 * 1e-9,
         failures,
-        decisions: transfer.scheduler.borrow().records().cloned().collect(),
+        records: transfer.scheduler.borrow().records().cloned().collect(),
         intervals: done.pace.into_intervals(),
     }
 }

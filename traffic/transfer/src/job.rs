@@ -53,6 +53,8 @@ pub(crate) struct Job {
     hash: RefCell<Option<InOrder>>,
     /// Something has come that the note beside the file does not say.
     is_news: Cell<bool>,
+    /// Whether the ETag is that of an answer, or of what an earlier run left.
+    was_answered: Cell<bool>,
 }
 
 /// SHA-256 of what came in order.
@@ -82,6 +84,7 @@ impl Job {
             done: RefCell::default(),
             hash: RefCell::new(hash),
             is_news: Cell::new(false),
+            was_answered: Cell::new(false),
             item,
         }
     }
@@ -95,6 +98,8 @@ impl Job {
         self.done.borrow_mut().extend(left.ranges());
         self.size.set(Some(left.size_bytes));
         self.etag.replace(Some(left.etag.clone()));
+        self.was_answered.set(true);
+        self.target.borrow_mut().go_on();
         Some((left.size_bytes, self.done.borrow().iter().cloned().collect()))
     }
 
@@ -114,7 +119,8 @@ impl Job {
     /// When the answer is of another file than those before.
     pub(crate) fn learn(&self, coming: &Coming) -> Result<bool, Trouble> {
         let mut etag = self.etag.borrow_mut();
-        let is_other = coming.etag != *etag && etag.is_some();
+        // One without an ETag says nothing of the file that another one is of.
+        let is_other = self.was_answered.replace(true) && coming.etag != *etag;
         let is_longer = self.size.get().is_some_and(|size| coming.size.is_some_and(|other| other != size));
         if is_other || is_longer {
             return Err(Trouble::Restart(format!("{} was changed", self.url.borrow())));
@@ -141,6 +147,8 @@ impl Job {
 
     /// Forget what has come: it is of another file, or cannot be put together.
     pub(crate) fn restart(&self) {
+        self.target.borrow_mut().restart();
+        self.was_answered.set(false);
         self.done.borrow_mut().clear();
         self.etag.replace(None);
         self.size.set(self.item.size);
@@ -160,15 +168,16 @@ impl Job {
         self.target.borrow().note(&left)
     }
 
-    /// Everything has come: hold it to what was promised, and give it its name. True when it was held to anything.
+    /// Everything has come: hold it to what was promised, and give it its name.
     pub(crate) fn finish(&self) -> Result<(), Fault> {
         let storage = |error: io::Error| Fault::new("storage", format!("{}: {error}", self.item.name));
-        let size = self.size.get().unwrap_or(0);
-        let is_whole = self.done.borrow().gaps(&(0..size.max(1))).next().is_none() || size == 0;
-        if !is_whole || self.item.size.is_some_and(|wanted| wanted != size) {
-            let words = format!("{}: {size} bytes are not all that was promised", self.url.borrow());
+        let is_there = |size: u64| size == 0 || self.done.borrow().gaps(&(0..size)).next().is_none();
+        let is_right = |size: &u64| is_there(*size) && self.item.size.is_none_or(|wanted| wanted == *size);
+        let Some(size) = self.size.get().filter(is_right) else {
+            self.discard();
+            let words = format!("{}: what came is not all that was promised", self.url.borrow());
             return Err(Fault::new("length", words));
-        }
+        };
         let right = self.is_hash_right(size).map_err(storage)?;
         let mut target = self.target.borrow_mut();
         if !right {

@@ -124,14 +124,14 @@ pub(crate) fn objective(args: &GetArgs) -> Objective {
     args.budget_j.map_or(args.objective, |budget_j| Objective::Battery { budget_j })
 }
 
-/// What one connection can have in flight: the cap, or else half of the largest buffer that the kernel gives a TCP
-/// connection, as much as it announces of it.
+/// Receive buffer of one connection: twice the cap of its window, or else the largest that the kernel gives; it announces
+/// about half of it.
 pub(crate) fn buffer_bytes(window_bytes: Option<u64>) -> u64 {
     let largest = || {
         let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_rmem").ok()?;
         text.split_whitespace().nth(2)?.parse::<u64>().ok()
     };
-    window_bytes.unwrap_or_else(|| largest().unwrap_or(6 << 20) / 2).max(1)
+    window_bytes.map_or_else(|| largest().unwrap_or(6 << 20), |window| window.saturating_mul(2)).max(1)
 }
 
 fn seconds(value: f64, flag: &str) -> Outcome<Duration> {

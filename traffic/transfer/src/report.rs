@@ -39,7 +39,7 @@ pub(crate) struct Report {
     pub(crate) intervals: Vec<Interval>,
     pub(crate) failures: Vec<FileFailure>,
     /// From what the scheduler decided what.
-    pub(crate) decisions: Vec<Record>,
+    pub(crate) records: Vec<Record>,
 }
 
 #[derive(Debug, Serialize)]

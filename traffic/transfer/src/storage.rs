@@ -58,13 +58,15 @@ pub(crate) struct Target {
     /// Its name at the end; none where it is not kept.
     path: Option<PathBuf>,
     file: Option<File>,
+    /// Whether what an earlier run left is part of it.
+    goes_on: bool,
 }
 
 impl Target {
     /// For the file of this name; nothing is opened yet.
     pub(crate) fn new(storage: &Storage, name: &str) -> Self {
         let path = if let Storage::Folder(folder) = storage { Some(folder.join(name)) } else { None };
-        Self { path, file: None }
+        Self { path, file: None, goes_on: false }
     }
 
     /// Put `block` at `offset`.
@@ -85,6 +87,17 @@ impl Target {
         let fits =
             left.done.iter().all(|[from, until]| from < until && *until <= length.min(left.size_bytes));
         (left.url == url && fits).then_some(left)
+    }
+
+    /// What an earlier run left is part of it.
+    pub(crate) fn go_on(&mut self) {
+        self.goes_on = true;
+    }
+
+    /// Nothing of what was written is part of it any more.
+    pub(crate) fn restart(&mut self) {
+        self.file = None;
+        self.goes_on = false;
     }
 
     /// Note what has come, for a later run.
@@ -129,8 +142,13 @@ impl Target {
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder)?;
             }
-            let part = beside(path, ".part");
-            self.file = Some(File::options().read(true).write(true).create(true).truncate(false).open(part)?);
+            let (part, goes_on) = (beside(path, ".part"), self.goes_on);
+            if !goes_on {
+                // A note that speaks of other bytes would outlive them.
+                gone(std::fs::remove_file(beside(path, ".part.json")))?;
+            }
+            self.file =
+                Some(File::options().read(true).write(true).create(true).truncate(!goes_on).open(part)?);
         }
         self.file.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
     }

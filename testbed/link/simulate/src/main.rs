@@ -39,7 +39,7 @@ struct RadioStates {
     /// a file with a machine of your own, which is of the form of `document` in an answer
     #[arg(long, value_name = "NAME|FILE.json")]
     machine: String,
-    /// The end, s from the begin of the trace; when the radio is at rest after the last packet unless told
+    /// The end, s from the start of the trace; when the radio is at rest after the last packet unless told
     #[arg(long, value_name = "X")]
     until_s: Option<f64>,
     /// Packets: lines of `0.125,up,1500` under the header `t_s,direction,bytes` (IP bytes), in order of time

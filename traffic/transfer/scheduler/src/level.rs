@@ -31,11 +31,6 @@ impl Seen {
     pub fn left_bytes(&self) -> u64 {
         self.left.iter().map(|left| left.bytes).sum()
     }
-
-    /// Files that are not whole.
-    pub fn left_files(&self) -> u64 {
-        self.left.iter().map(|left| left.files).sum()
-    }
 }
 
 /// Connections of a chunk.

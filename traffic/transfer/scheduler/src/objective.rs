@@ -33,8 +33,10 @@ pub struct Given {
     pub connections: u32,
     /// Bytes.
     pub bytes: f64,
-    /// Dynamic energy, joules, of a meter or a device model.
+    /// Dynamic energy, joules, of a meter or a device model; none where it said nothing meanwhile.
     pub energy_j: Option<f64>,
+    /// Whether there is such a meter.
+    pub has_meter: bool,
     /// Seconds.
     pub time_s: f64,
     /// Bytes that are left of the transfer.
@@ -44,20 +46,17 @@ pub struct Given {
 }
 
 impl Objective {
-    /// Whether it needs energy.
-    pub fn needs_meter(&self) -> bool {
-        matches!(self, Self::Energy | Self::Efficiency | Self::Battery { .. })
-    }
-
-    /// The greater, the better; compared within one objective only. Without energy an objective that needs it is
-    /// taken as [`Objective::Frugal`].
+    /// The greater, the better; compared within one objective only. Without a meter an objective that needs one is taken
+    /// as [`Objective::Frugal`]; a level that a meter said nothing of is worse than any other.
     pub fn score(&self, given: &Given) -> f64 {
         let rate = given.bytes / given.time_s.max(1e-9);
         let frugal = || rate / A_CONNECTION.powi(given.connections.try_into().unwrap_or(i32::MAX));
         let a_byte_j = given.energy_j.map(|energy_j| (energy_j / given.bytes.max(1.0)).max(1e-15));
         match (self, a_byte_j) {
             (Self::Throughput, _) => rate,
-            (Self::Frugal, _) | (_, None) => frugal(),
+            (Self::Frugal, _) => frugal(),
+            (_, None) if given.has_meter => f64::MIN,
+            (_, None) => frugal(),
             (Self::Energy, Some(a_byte_j)) => 1.0 / a_byte_j,
             (Self::Efficiency, Some(a_byte_j)) => rate / a_byte_j,
             (Self::Battery { budget_j }, Some(a_byte_j)) => {
@@ -78,7 +77,15 @@ mod tests {
     use super::*;
 
     fn given(connections: u32, bytes: f64, energy_j: f64) -> Given {
-        Given { connections, bytes, energy_j: Some(energy_j), time_s: 1.0, left_bytes: 1e8, spent_j: 5.0 }
+        Given {
+            connections,
+            bytes,
+            energy_j: Some(energy_j),
+            has_meter: true,
+            time_s: 1.0,
+            left_bytes: 1e8,
+            spent_j: 5.0,
+        }
     }
 
     #[test]

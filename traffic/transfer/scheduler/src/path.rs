@@ -7,9 +7,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Requests ahead on one connection are never more than this: the bound of the group's code.
-pub const MOST_STREAMS: u32 = 100;
-
 /// A path as the algorithms see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,7 +15,7 @@ pub struct Path {
     pub bandwidth_bytes_per_s: u64,
     /// Round trip without queues, nanoseconds.
     pub rtt_ns: u64,
-    /// Most that one TCP connection has in flight: its receive buffer, bytes.
+    /// Receive buffer of one TCP connection, bytes; the kernel announces about half of it as the window.
     pub buffer_bytes: u64,
 }
 
@@ -43,8 +40,7 @@ impl Path {
         self.connections_to_fill().min(clamp(mean_bytes.div_ceil(self.buffer_bytes.max(1))))
     }
 
-    /// Files of this mean size that fill the path: `ceil(BDP / mean)`. It is the concurrency of LowE, and the number
-    /// of requests ahead, `pp`, of HAT and EHT (at most [`MOST_STREAMS`] of these).
+    /// Files of this mean size that fill the path: `ceil(BDP / mean)`, the concurrency of LowE.
     pub fn files_to_fill(&self, mean_bytes: u64) -> u32 {
         clamp(self.bdp_bytes().div_ceil(mean_bytes.max(1)))
     }

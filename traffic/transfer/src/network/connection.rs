@@ -19,7 +19,7 @@ use crate::fault::{Fault, Trouble};
 use crate::network::http3;
 use crate::network::options::{Http, Options, Server};
 use crate::network::origin::Origin;
-use crate::network::socket::Watched;
+use crate::network::socket::{Watched, CONNECT_TIMEOUT};
 use crate::network::tls;
 
 /// HTTP/2's windows where none is given, bytes: of a stream, and of a connection.
@@ -186,7 +186,9 @@ async fn over_tls(
     let name = ServerName::try_from(origin.host.clone())
         .map_err(|_| refused(format!("{origin} has no name that a certificate could have")))?;
     let connector = TlsConnector::from(options.tls().map_err(|failure| refused(failure.message))?);
-    let stream = connector.connect(name, socket).await.map_err(|error| match error.kind() {
+    let silent = || std::io::Error::new(std::io::ErrorKind::TimedOut, "it does not answer TLS");
+    let stream = tokio::time::timeout(CONNECT_TIMEOUT, connector.connect(name, socket)).await;
+    let stream = stream.unwrap_or_else(|_| Err(silent())).map_err(|error| match error.kind() {
         std::io::ErrorKind::InvalidData => refused(tls::refused(origin, &error.to_string())),
         _ => unreachable(origin, &error),
     })?;

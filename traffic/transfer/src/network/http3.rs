@@ -384,7 +384,12 @@ impl Driver {
     fn data(&mut self, id: u64) {
         loop {
             let mut piece = BytesMut::with_capacity(PIECE_BYTES).limit(PIECE_BYTES);
-            let Ok(length) = self.h3.recv_body_buf(&mut self.wire.quic, id, &mut piece) else { return };
+            let length = match self.h3.recv_body_buf(&mut self.wire.quic, id, &mut piece) {
+                Ok(length) => length,
+                Err(h3::Error::Done) => return,
+                // A stream that was reset has no other event.
+                Err(error) => return self.fail(id, &format!("the answer broke off: {error}")),
+            };
             let bytes = piece.into_inner().freeze();
             debug_assert_eq!(length, bytes.len());
             let body = self.streams.get(&id).and_then(|stream| stream.body.as_ref());

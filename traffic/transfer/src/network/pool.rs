@@ -80,6 +80,14 @@ impl Pool {
         self.freed.notify_waiters();
     }
 
+    /// A connection that has become idle goes where there are more than are wanted.
+    fn close_surplus(&self, connection: &Rc<Connection>) {
+        let mut connections = self.connections.borrow_mut();
+        if connection.streams.get() == 0 && connections.len() > self.most.get() as usize {
+            connections.retain(|other| !Rc::ptr_eq(other, connection));
+        }
+    }
+
     /// A connection for one request, opened if need be; waits while all are busy.
     pub(crate) async fn lease(self: &Rc<Self>) -> Result<Lease, Trouble> {
         loop {
@@ -193,6 +201,7 @@ impl Drop for Lease {
         if !self.is_clean && connection.most_streams(2) == 1 {
             connection.retire();
         }
+        self.pool.close_surplus(connection);
         self.pool.freed.notify_waiters();
     }
 }

@@ -87,6 +87,9 @@ fn part(asked: &Asked, headers: &HeaderMap) -> Result<Coming, Trouble> {
     if range.start != wanted.start || range.end > wanted.end {
         return Err(restart("answers with another range than was asked for"));
     }
+    if size.or(asked.size).is_none() {
+        return Err(restart("answers with a range and does not tell how long the whole is"));
+    }
     right_size(asked, size)?;
     let etag = strong_etag(headers)
         .ok_or_else(|| restart("has no strong ETag, so that its ranges may be of two files"))?;

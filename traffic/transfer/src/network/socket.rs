@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 
 /// Longest wait for the other end of a connection to answer.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A connection asks the kernel how it is after so many bytes.
 const LOOK_AFTER_BYTES: usize = 256 << 10;

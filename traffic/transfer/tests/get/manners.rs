@@ -276,3 +276,41 @@ fn several_servers_have_connections_of_their_own() {
     assert_eq!(count.load(Ordering::Relaxed), 3);
     assert!(is_told.load(Ordering::Relaxed));
 }
+
+#[test]
+fn a_range_of_a_file_whose_length_nobody_tells_is_not_the_file() {
+    let place = Place::new("star");
+    let body = content(1, 0..SIZE);
+    let server = Server::start(move |asked| {
+        let mut reply = Reply::file(asked, &body, "\"x\"");
+        for (name, value) in &mut reply.headers {
+            if *name == "content-range" {
+                *value = value.replace(&SIZE.to_string(), "*");
+            }
+        }
+        reply
+    });
+    place.get(&[&format!("{}/a", server.url)]).is_good();
+    assert_eq!(std::fs::read(place.out("a")).unwrap(), content(1, 0..SIZE));
+}
+
+#[test]
+fn more_than_was_promised_is_not_cut_to_fit() {
+    let place = Place::new("longer");
+    let server =
+        Server::start(move |_| Reply { is_chunked: true, body: content(1, 0..1_500), ..Reply::new(200) });
+    let manifest = place.manifest(&[json!({ "name": "a.bin", "size_bytes": 1_000 })]);
+    place.get(&["--manifest", text(&manifest), "--from", &server.url]).is_bad(4, "length");
+    assert!(place.names().is_empty(), "{:?}", place.names());
+}
+
+#[test]
+fn an_empty_answer_for_a_file_that_is_not_empty_is_not_asked_for_without_end() {
+    let place = Place::new("empty");
+    let server = Server::start(move |_| Reply { is_chunked: true, ..Reply::new(200) });
+    let manifest = place.manifest(&[json!({ "name": "a.bin", "size_bytes": 1_000 })]);
+    let got = place.get(&["--manifest", text(&manifest), "--from", &server.url, "--retry-s", "1"]);
+    assert_eq!(got.code, Some(1), "{:?}", got.errors);
+    assert!(server.asked().len() < 30, "{}", server.asked().len());
+    assert!(place.names().iter().all(|name| name != "a.bin"));
+}

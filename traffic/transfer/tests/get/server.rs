@@ -28,6 +28,8 @@ pub(crate) struct Reply {
     pub(crate) cut: Option<usize>,
     /// Send pieces of 16 KiB, with a pause after each.
     pub(crate) pause: Option<Duration>,
+    /// In chunks, so that nobody is told how long it is.
+    pub(crate) is_chunked: bool,
     /// Close without a word.
     pub(crate) is_silent: bool,
 }
@@ -129,9 +131,18 @@ fn answer(mut stream: &TcpStream, reply: &Reply) -> Option<()> {
         return None;
     }
     let headers: String = reply.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    let head =
-        format!("HTTP/1.1 {} x\r\ncontent-length: {}\r\n{headers}\r\n", reply.status, reply.body.len());
+    let length = match reply.is_chunked {
+        true => "transfer-encoding: chunked".to_owned(),
+        false => format!("content-length: {}", reply.body.len()),
+    };
+    let head = format!("HTTP/1.1 {} x\r\n{length}\r\n{headers}\r\n", reply.status);
     stream.write_all(head.as_bytes()).ok()?;
+    if reply.is_chunked {
+        let first = if reply.body.is_empty() { String::new() } else { format!("{:x}\r\n", reply.body.len()) };
+        let last: &[u8] = if reply.body.is_empty() { b"0\r\n\r\n" } else { b"\r\n0\r\n\r\n" };
+        let whole = [first.as_bytes(), &reply.body, last].concat();
+        return stream.write_all(&whole).ok();
+    }
     let body = &reply.body[..reply.cut.unwrap_or(reply.body.len())];
     for piece in body.chunks(16 << 10) {
         stream.write_all(piece).ok()?;

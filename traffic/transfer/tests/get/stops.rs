@@ -58,6 +58,32 @@ fn what_was_left_of_another_file_is_not_gone_on_with() {
 }
 
 #[test]
+fn the_note_of_a_file_does_not_outlive_its_bytes() {
+    let place = Place::new("stale");
+    let (server, body) = (slow(Duration::from_millis(10)), content(2, 0..SIZE));
+    let other = Server::start(move |_| Reply {
+        pause: Some(Duration::from_millis(20)),
+        cut: Some(2 << 20),
+        body: body.clone(),
+        ..Reply::new(200)
+    });
+    let (url, other) = (format!("{}/a", server.url), format!("{}/a", other.url));
+    stopped(&place, &url, "-KILL");
+    // Another file under the same name, without an ETag, is killed half-way.
+    let mut child = place.command(&[&other, "--algorithm", "fixed"]).stdout(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    while place.out("a.part.json").exists() && started.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(place.names(), ["a.part"]);
+    place.get(&[&url, "--algorithm", "fixed"]).is_good();
+    assert_eq!(std::fs::read(place.out("a")).unwrap(), content(1, 0..SIZE));
+}
+
+#[test]
 fn a_server_that_goes_away_is_given_up_once_for_all_files() {
     let place = Place::new("gone");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -25,9 +25,9 @@ use crate::range::{within, ParameterError};
 pub struct LteParams {
     /// Power in IDLE between pagings.
     pub idle_w: Watts,
-    /// In IDLE each so long ...
+    /// In IDLE once in so long ...
     pub paging_cycle_s: Seconds,
-    /// ... for so long at the begin of the cycle ...
+    /// ... for so long at the start of the cycle ...
     pub paging_on_s: Seconds,
     /// ... it has this power.
     pub paging_w: Watts,
@@ -51,7 +51,7 @@ pub struct LteParams {
     pub long_drx_s: Seconds,
     /// Its cycle.
     pub long_cycle_s: Seconds,
-    /// On time at the begin of each cycle of both.
+    /// On time at the start of each cycle of both.
     pub on_s: Seconds,
     /// Power in it.
     pub on_w: Watts,

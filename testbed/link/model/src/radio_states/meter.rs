@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-/// How much power a radio takes from the begin of a phase on.
+/// How much power a radio takes from the start of a phase on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Power {
     /// Always as much, W.
@@ -16,7 +16,7 @@ pub(super) enum Power {
 }
 
 impl Power {
-    /// The energy of so long from the begin of the phase on, J.
+    /// The energy of so long from the start of the phase on, J.
     fn energy_j(&self, span_ns: u64) -> f64 {
         let of_two = |first_ns: u64, first_w: f64, then_w: f64| {
             (first_w * first_ns as f64 + then_w * (span_ns - first_ns) as f64) / 1e9

@@ -46,7 +46,7 @@ pub struct WifiParams {
 pub struct Beacons {
     /// From a beacon to the next.
     pub interval_s: Seconds,
-    /// It listens to every so many-th beacon.
+    /// Of so many beacons it listens to one.
     pub listen_interval: u32,
 }
 

@@ -44,7 +44,7 @@ fn arrival(line: &str) -> Result<Arrival, String> {
     };
     let t_s: f64 = t_s.parse().map_err(|_| format!("t_s is {t_s:?}; give a number of seconds"))?;
     let t_s =
-        within("t_s", t_s, 0.0..=MAX_S).map_err(|error| format!("{error}, from the begin of the trace"))?;
+        within("t_s", t_s, 0.0..=MAX_S).map_err(|error| format!("{error}, from the start of the trace"))?;
     let direction = match direction {
         "up" => Direction::Up,
         "down" => Direction::Down,

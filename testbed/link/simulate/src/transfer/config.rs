@@ -144,12 +144,11 @@ impl Asked {
         ] {
             within(name, value, 0.0..=1e6)?;
         }
-        let wrong = |field: &str, what: String| Err(ParameterError(format!("settings: {field} {what}")));
-        if let Err(error) = self.transfer.settings.check() {
-            return wrong("of the algorithm:", error.to_string());
-        }
-        if self.transfer.settings.streams != 1 {
-            return wrong("streams", "must be 1: connections are of HTTP/1.1".to_owned());
+        let settings = &self.transfer.settings;
+        settings.check().map_err(|error| ParameterError(format!("settings: {error}")))?;
+        if settings.streams != 1 {
+            let sentence = "settings: streams must be 1: connections are of HTTP/1.1";
+            return Err(ParameterError(sentence.to_owned()));
         }
         let shared = params_of("elements", &self.elements)?;
         if shared.iter().all(|element| element.service == Service::Unlimited) {

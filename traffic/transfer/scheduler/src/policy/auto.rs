@@ -211,7 +211,7 @@ impl Auto {
 
     /// What the level gives now; the best is what it gave last, unless it has fallen.
     fn watch(&mut self, given: Given, score: f64, kept: f64, seen: &Seen) {
-        self.fallen = if score < kept * FALLEN { self.fallen + 1 } else { 0 };
+        self.fallen = if score < kept - kept.abs() * (1.0 - FALLEN) { self.fallen + 1 } else { 0 };
         self.steady += 1;
         let has_fallen = self.fallen >= FALLEN_TIMES;
         if self.fallen == 0 || has_fallen {

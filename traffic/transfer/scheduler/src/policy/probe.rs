@@ -45,16 +45,28 @@ impl Probe {
         if seen.at_ns < self.warm_at_ns {
             return Probed::Waits(self.warm_at_ns);
         }
-        let mark = *self.mark.get_or_insert_with(|| Mark::of(seen));
+        let mut mark = *self.mark.get_or_insert_with(|| Mark::of(seen));
+        if mark.energy_uj.is_none() && seen.energy_uj.is_some() {
+            // The meter has begun to speak: the window begins with it.
+            mark = *self.mark.insert(Mark::of(seen));
+        }
         let end_ns = mark.at_ns + self.window_ns;
-        if seen.at_ns < end_ns {
-            return Probed::Waits(end_ns);
+        let has_news = seen.energy_uj.is_none() || seen.energy_uj > mark.energy_uj;
+        // A slow meter is waited for, so long again.
+        let last_ns = if has_news { end_ns } else { end_ns + self.window_ns };
+        if seen.at_ns < last_ns {
+            return Probed::Waits(if seen.at_ns < end_ns { end_ns } else { last_ns });
         }
         let joules = |energy_uj: u64| energy_uj as f64 / 1e6;
         Probed::Gave(Given {
             connections: self.connections,
             bytes: seen.bytes.saturating_sub(mark.bytes) as f64,
-            energy_j: seen.energy_uj.zip(mark.energy_uj).map(|(now, then)| joules(now.saturating_sub(then))),
+            energy_j: seen
+                .energy_uj
+                .zip(mark.energy_uj)
+                .filter(|_| has_news)
+                .map(|(now, then)| joules(now.saturating_sub(then))),
+            has_meter: seen.energy_uj.is_some(),
             time_s: (seen.at_ns - mark.at_ns) as f64 / 1e9,
             left_bytes: seen.left_bytes() as f64,
             spent_j: joules(seen.energy_uj.unwrap_or(0)),

@@ -28,7 +28,7 @@ pub(crate) struct Toy {
     pub(crate) bytes: u64,
     pub(crate) energy_j: f64,
     pub(crate) most_parts: u32,
-    /// Each so manyth part fails half-way.
+    /// Of so many parts one fails half-way.
     pub(crate) fails_each: Option<u32>,
     sizes: Vec<u64>,
     step: u64,
