@@ -151,7 +151,7 @@ rust_build() {
   # With the tests' own libraries some of the others have more features: a build without them would be a second one.
   local verb=(build)
   case $level in *test) verb=(test --no-run) ;; esac
-  say "Rust: one release build of netjoule-traffic and netjoule-link (BoringSSL inside: about 4 minutes when new)"
+  say "Rust: one release build of all programs (BoringSSL inside: about 4 minutes when new)"
   cargo "${verb[@]}" --quiet --release --locked --workspace ||
     fail "cargo ${verb[*]} --release failed" "read the error above; 'cargo ${verb[*]} --release' repeats it"
   [ "${verb[0]}" = build ] || return 0

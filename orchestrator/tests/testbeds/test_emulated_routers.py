@@ -112,7 +112,8 @@ def test_a_campaign_tells_what_a_router_did_under_real_flows(tmp_path: Path) -> 
         assert came >= flow["receiver"]["messages_received_unique"] * 0.8
         measures, options = run["measures"], flow.get("transport_options", {})
         if arm == "none":
-            assert (measures["service_rate_mbps"], measures["rate_switches"]) == (10, 0)
+            assert measures["service_rate_mbps"] == pytest.approx(10)
+            assert measures["rate_switches"] == 0
             assert measures["tick_late_max_us"] is None
         else:
             assert measures["service_rate_mbps"] <= 10

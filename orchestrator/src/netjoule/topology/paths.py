@@ -12,6 +12,7 @@ from netjoule.topology.hosts import wired_hosts
 
 OF_ELEMENTS = ("scaling", "bursts", "varying")
 """Factors that take the place of the field of their name, in each element of a path that has it."""
+_PATH = "path"
 
 
 def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str = "") -> Mapping[str, Any]:
@@ -37,6 +38,11 @@ def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str 
     if (fault := _fault(found, topology)) is not None:
         raise UsageError(fault, where=where)
     return found
+
+
+def is_path(factor: str) -> bool:
+    """Whether a factor is a path: `path`, or `path.HOST`."""
+    return factor.partition(".")[0] == _PATH
 
 
 def path_host(topology: Mapping[str, Any], factor: str, where: str = "") -> str:
@@ -98,15 +104,13 @@ def asked_paths(
 
     Args:
         topology: its document.
-        asked: value of each factor; those of `OF_ELEMENTS` are of the elements of all paths.
+        asked: value of each factor; those of `OF_ELEMENTS` are of all paths, and some of no path.
         where: they stand, for messages.
 
     Raises:
         UsageError: as `parameters` and `path_host`, and where a factor finds no element that has its field.
     """
-    values = {
-        path_host(topology, name, where): value for name, value in asked.items() if name not in OF_ELEMENTS
-    }
+    values = {path_host(topology, name, where): value for name, value in asked.items() if is_path(name)}
     fields = {name: parameters(topology, name, asked[name], where) for name in OF_ELEMENTS if name in asked}
     found, missing = {}, set(fields)
     for host in wired_hosts(topology["hosts"]):
@@ -136,7 +140,7 @@ def in_force(
     for factor in asked:
         if factor in OF_ELEMENTS:
             found[factor] = {"elements": [one for each in told.values() for one in each if factor in one]}
-        else:
+        elif is_path(factor):
             host = path_host(topology, factor)
             found[factor] = {"elements": list(told[host])}
             if access := path_access(topology, host, asked[factor]):

@@ -56,7 +56,9 @@ def test_1500_files_arrive_whole(software: str, http: str, tls: bool) -> None:
             assert (told["files_verified_n"], told["failures"]) == (1500, [])
             assert told["bytes"] == sum(server.files.values())
             assert told["http_version"] == http
-            assert 1 <= told["connections_opened_n"] <= 200
+            # Apache closes a connection after 100 requests; how many more curl opens, haste decides.
+            least = 15 if (software, http) == ("apache", "1.1") else 1
+            assert least <= told["connections_opened_n"] <= 1500
 
     asyncio.run(run())
 

@@ -60,7 +60,7 @@ def test_every_decision_of_an_algorithm_is_kept_with_what_it_saw(tmp_path: Path)
     assert documents
     for document in documents:
         (of_run,) = document["runs"]
-        (record,) = of_run["decisions"]
+        (record,) = of_run["records"]
         assert record["settings"]["algorithm"] == document["client"]
         assert record["decisions"][0]["seen"]["at_ns"] == 0
         assert of_run["bytes"] == document["dataset"]["bytes"] == sum(x["bytes"] for x in of_run["intervals"])

@@ -109,6 +109,7 @@ def outcomes(of: Workload, least_s: float = 1e-6) -> list[Outcome]:
             {"clients": ["fixed"], "concurrency": [1, 32], "parallelism": [1, 4]},
             "factors.parallelism: concurrency 32 and parallelism 4 take 128 connections; 64 are the most",
         ),
+        ({"dataset": "html1"}, "there is no data set 'html1', did you mean 'html-1'"),
         ({"transfer": {"to": "disk"}}, "transfer.to"),
         ({"offered_rate_mbps": 1}, "transfer has no factor offered_rate_mbps"),
     ],
@@ -152,7 +153,7 @@ def test_clients_of_ours_and_of_others_do_the_same_work() -> None:
         assert sum(row["work"] for row in outcome.intervals) == pytest.approx(work["quantity"])
     by_client = {outcome.documents[0].content["client"]: outcome for outcome in found}
     assert by_client["h2"].run_fields["measures"]["connections_opened"] == 1
-    assert by_client["auto"].documents[0].content["runs"][0]["decisions"]
+    assert by_client["auto"].documents[0].content["runs"][0]["records"]
 
 
 @pytest.mark.parametrize("client", ["curl", "fixed"])
@@ -293,6 +294,7 @@ def test_a_campaign_fetches_over_the_emulated_path_and_pins_congestion_control(t
         server="nginx",
         congestion_control="reno",
         path=[{"rtt_ms": 20, "rate_mbps": 50}],
+        buffers="android-2-3",
         transfer={"files": 80},
     ).document
     files.workload.write_text(yaml.safe_dump({**document, "limits": {"max_attempts": 10}}))
@@ -309,6 +311,10 @@ def test_a_campaign_fetches_over_the_emulated_path_and_pins_congestion_control(t
         assert run["work"]["quantity"] == pytest.approx(run["work"]["repeat"] * 80 * 131072 * 8 / 1e6)
         assert report["server"]["congestion_control"] == "reno"
         assert report["server"]["software"] == "nginx"
+        assert run["in_force"]["buffers"]["greatest_bytes"] == 110_208
+        # Half of the greatest buffer is all that a connection has of a window, about.
+        windows = [one["window_effective_bytes"] for one in report["runs"]]
+        assert all(window is None or window < 110_208 for window in windows)
         rates[report["client"]] = (run["measures"]["throughput_mbps"], report["http_version"])
     assert rates["wget"][1] == "1.1"
     assert rates["auto"][1] == "2"

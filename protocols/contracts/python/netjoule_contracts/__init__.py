@@ -70,6 +70,12 @@ def factors() -> dict[str, dict[str, Any]]:
     return {entry["name"]: _expanded(entry) for entry in _load(root() / "factors.json")["factors"]}
 
 
+@functools.cache
+def datasets() -> dict[str, dict[str, Any]]:
+    """What datasets.json says of every set of files that transfers move, by its name."""
+    return {entry["name"]: entry for entry in _load(root() / "datasets.json")["datasets"]}
+
+
 def factor(name: str) -> dict[str, Any] | None:
     """What factors.json says of a factor, also of one that is known by the form of its name; else None."""
     found = factors().get(name, {})

@@ -22,7 +22,7 @@ READY_TIMEOUT_S = 30.0
 _GRACE_S = 30.0
 _KEPT_LINES = 5
 _LINE_LENGTH = 200
-_OWN_FOLDER_BYTES = 128 * 2**20  # a client of ours keeps a ring of 64 MiB there at most
+_OWN_FOLDER_BYTES = 2**20  # a client of ours keeps certificate and hosts there
 _SLACK_BYTES = 64 * 2**20
 _CA_NAME = CA_FILE.rpartition("/")[2]
 # The test CA comes as a variable: a private folder can be written from within alone.
@@ -66,7 +66,8 @@ class PeerDownload:
 
         Raises RunFailed.
         """
-        size_bytes = repeat * sum(server.files.values()) + _SLACK_BYTES
+        pages_bytes = 4096 * (repeat + 2) * len(server.files)  # a file takes whole pages
+        size_bytes = repeat * sum(server.files.values()) + pages_bytes + _SLACK_BYTES
         argv = within(size_bytes, await python_program(host, downloader), host=server.order.site.host)
         process = await host.start(argv, name=str(request["version_argv"][0]))
         told = {
@@ -170,13 +171,13 @@ def run_of_peer(told: Mapping[str, Any]) -> dict[str, Any]:
     known = {name: value for name, value in told.items() if name not in ("problem", "stdout")}
     if (of_curl := told_by_curl(str(told["stdout"]))) is not None:
         known["connections_opened_n"], unknown["http_version"] = of_curl
-    return {**unknown, **known, "intervals": [], "decisions": [], "last_lines": lines[-_KEPT_LINES:]}
+    return {**unknown, **known, "intervals": [], "records": [], "last_lines": lines[-_KEPT_LINES:]}
 
 
 def run_of_ours(told: Mapping[str, Any], files: Mapping[str, int]) -> dict[str, Any]:
     """A transfer as netjoule-transfer tells it, but that its bytes count twice what came twice."""
     names = ("start_ns", "end_ns", "cpu_s", "connections_opened_n", "files_n", "files_verified_n")
-    more = ("failures", "retries_n", "window_effective_bytes", "intervals", "decisions")
+    more = ("failures", "retries_n", "window_effective_bytes", "intervals", "records")
     failed = {one["file"] for one in told["failures"]}
     right_bytes = sum(size for name, size in files.items() if name not in failed)
     spoken = {name: told["server"][name] for name in ("http_version", "tls_version")}

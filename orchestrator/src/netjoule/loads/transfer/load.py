@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from netjoule.core import programs
-from netjoule.core.errors import HostLacks
+from netjoule.core.errors import HostLacks, RunFailed
 from netjoule.hosts.host import Host
 from netjoule.loads.transfer.clients import ours
 from netjoule.loads.transfer.clients.arms import CLIENTS
 from netjoule.loads.transfer.clients.task import Task
-from netjoule.loads.transfer.downloads import Download, OwnDownload, PeerDownload
+from netjoule.loads.transfer.downloads import FAILED, Download, OwnDownload, PeerDownload
 from netjoule.loads.transfer.host_programs import located
 from netjoule.loads.transfer.servers.server import FAILED as SERVER_FAILED
 from netjoule.loads.transfer.servers.server import SOFTWARE, Order, WebServer
@@ -24,6 +24,9 @@ from netjoule.loads.transfer.settings import Settings, complete, congestion_cont
 from netjoule.topology.topology import EMULATED, Topology
 from netjoule.workload.load import Condition, Event, Kept, Load, Place
 from netjoule.workload.workload import Workload
+
+_MOST_REPEATS = 200
+"""Of one run: each is held ready, and what others save stays in memory until the run has ended."""
 
 
 class TransferLoad(Load):
@@ -124,9 +127,16 @@ class TransferLoad(Load):
             if known.ended.done():
                 events.append(Event("server_restarted", "the web server had ended", SERVER_FAILED))
             await known.stop()
+        await self._stop_others(order)
         (host,) = place.hosts("server", 1)
         found = self._servers[order.software] = await WebServer.started(host, order)
         return found
+
+    async def _stop_others(self, order: Order) -> None:
+        """End servers whose congestion control is another: the route to the client can pin one at a time."""
+        for name, server in list(self._servers.items()):
+            if server.order.congestion_control != order.congestion_control:
+                await self._servers.pop(name).stop()
 
     def _order(self, condition: Condition, place: Place) -> Order:
         (host,), (client,) = place.hosts("server", 1), place.hosts("client", 1)
@@ -155,6 +165,9 @@ class TransferLoad(Load):
             await session.end()
         once_s = max(1e-3, (run["end_ns"] - run["start_ns"]) / 1e9)
         repeat: int = max(1, math.ceil(duration_s / once_s))
+        if repeat > _MOST_REPEATS:
+            what = f"a transfer took {once_s:.3g} s, and {repeat} of them make {duration_s:g} s"
+            raise RunFailed(f"{what}: {_MOST_REPEATS} are the most; take more files", code=FAILED)
         events.append(Event("warmed_up", f"a transfer took {once_s:.3g} s: {repeat} back to back"))
         return repeat
 

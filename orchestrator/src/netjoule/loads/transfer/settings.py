@@ -9,6 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import netjoule_contracts as contracts
+from netjoule.core.errors import did_you_mean
 from netjoule.core.yamlfile import Document
 from netjoule.loads.transfer.clients.arms import CLIENTS
 from netjoule.loads.transfer.clients.ours import FIXED, OPTIONS, Knobs
@@ -102,8 +104,18 @@ def complete(document: Document, _folder: Path | None) -> None:
     value["transfer"] = {**_DEFAULTS, **value.get("transfer", {})}
     if value["sync_pulses"]:
         raise document.refuse(("sync_pulses",), "transfers have no bursts", "leave sync_pulses out")
+    _check_datasets(document)
     _check_versions(document)
     _check_connections(document)
+
+
+def _check_datasets(document: Document) -> None:
+    """Refuse a data set that nobody knows."""
+    known = contracts.datasets()
+    for name in document.value["factors"]["dataset"]:
+        if name not in known:
+            what = f"there is no data set '{name}'{did_you_mean(name, known)}"
+            raise document.refuse(("factors", "dataset"), what, f"name one of {', '.join(known)}")
 
 
 def _check_versions(document: Document) -> None:

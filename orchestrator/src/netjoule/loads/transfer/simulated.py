@@ -194,7 +194,7 @@ class SimulatedTransfer(TransferSession):
                     for begin, step in _steps(told)
                 ],
                 "failures": [],
-                "decisions": told["records"],
+                "records": told["records"],
                 "last_lines": [],
             }
         ]

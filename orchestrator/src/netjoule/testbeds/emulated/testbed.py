@@ -37,6 +37,7 @@ from netjoule.radio import LinkStatsReader, RadioReader
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
 from netjoule.testbeds.base import MeterPlace, Testbed, all_or_none, cancelled
+from netjoule.testbeds.emulated import buffers
 from netjoule.testbeds.emulated.config import (
     Spot,
     clients,
@@ -128,10 +129,15 @@ class EmulatedTestbed(Testbed):
         ]
 
     async def apply(self, condition: Condition) -> Mapping[str, Any]:
-        """Set the paths of the running link. Raises RunFailed when it does not answer that it did."""
+        """Set buffers, and paths of the running link. Raises RunFailed when the link does not say so."""
         document, asked = self.topology.document, condition.testbed
         paths = asked_paths(document, asked)
-        return in_force(document, asked, {host: await self._set(host, paths[host]) for host in paths})
+        found = in_force(document, asked, {host: await self._set(host, paths[host]) for host in paths})
+        if (preset := asked.get("buffers")) is not None:
+            for spot in self._client_spots:
+                await _run("nsenter", f"--net={spot.netns_file}", "sysctl", "-qw", buffers.setting(preset))
+            found["buffers"] = buffers.told(preset)
+        return found
 
     async def _set(self, host: str, elements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Set the path to a host; its elements as the link tells them."""

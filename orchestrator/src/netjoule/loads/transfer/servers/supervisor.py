@@ -138,8 +138,10 @@ class PinnedRoute:
     def __init__(self, asked: dict[str, str] | None) -> None:
         """`asked`: to (an address) and congestion_control."""
         self._route: list[str] = []
+        self._before: list[str] = []
         if not asked:
             return
+        self._before = run(["ip", "route", "show", "exact", asked["to"]]).split()
         (found,) = json.loads(run(["ip", "-j", "route", "get", asked["to"]]))
         route = [asked["to"], *(("via", found["gateway"]) if "gateway" in found else ())]
         route += ["dev", found["dev"], *(("src", found["prefsrc"]) if "prefsrc" in found else ())]
@@ -148,7 +150,9 @@ class PinnedRoute:
 
     def undo(self) -> None:
         """Take it away."""
-        if self._route:
+        if self._before:
+            run(["ip", "route", "replace", *self._before])
+        elif self._route:
             run(["ip", "route", "del", *self._route])
 
 
