@@ -306,7 +306,7 @@ fn more_than_was_promised_is_not_cut_to_fit() {
 
 #[test]
 fn an_empty_answer_for_a_file_that_is_not_empty_is_not_asked_for_without_end() {
-    let place = Place::new("empty");
+    let place = Place::new("endless");
     let server = Server::start(move |_| Reply { is_chunked: true, ..Reply::new(200) });
     let manifest = place.manifest(&[json!({ "name": "a.bin", "size_bytes": 1_000 })]);
     let got = place.get(&["--manifest", text(&manifest), "--from", &server.url, "--retry-s", "1"]);
