@@ -9,7 +9,7 @@ from typing import Any
 import netjoule_contracts as contracts
 from netjoule.core.errors import UsageError
 from netjoule.design.run_table import require_few_runs
-from netjoule.topology.paths import OF_ELEMENTS, asked_paths, parameters, path_host
+from netjoule.topology.paths import OF_ELEMENTS, asked_paths, is_path, parameters, path_host
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload, of_testbed
 
@@ -63,6 +63,6 @@ def _check_of_testbed(workload: Workload, topology: Topology, name: str, values:
 
 def _require_elements(workload: Workload, topology: Topology, name: str, where: str) -> None:
     """Refuse a factor of elements for paths without any that has its field."""
-    paths = {path: values for path, values in workload.factors.items() if path.partition(".")[0] == "path"}
+    paths = {path: values for path, values in workload.factors.items() if is_path(path)}
     for values in product(*paths.values(), workload.factors[name]):
         asked_paths(topology.document, dict(zip((*paths, name), values, strict=True)), where)

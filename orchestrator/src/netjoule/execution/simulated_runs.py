@@ -21,7 +21,7 @@ from netjoule.execution.measurement import windows_of
 from netjoule.execution.run_document import new_run_document
 from netjoule.store.simulated_blocks import SimulatedRun
 from netjoule.testbeds.simulated.simulator import FAILED, SimulatedTime, Simulator
-from netjoule.topology.paths import asked_paths, in_force, path_access, path_elements
+from netjoule.topology.paths import asked_paths, in_force, is_path, path_access, path_elements
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Event, Load, Outcome, Place
 from netjoule.workload.workload import Workload
@@ -77,9 +77,11 @@ class Simulation:
         elements = asked_paths(self.topology.document, condition.testbed)
         if condition.testbed:
             document["in_force"] = in_force(self.topology.document, condition.testbed, elements)
-        values = (value for name, value in condition.testbed.items() if name.partition(".")[0] == "path")
+        values = (value for name, value in condition.testbed.items() if is_path(name))
         own = (self.topology.document, self.topology.host_with("server"), next(values, None))
-        path = {"elements": next(iter(elements.values()), path_elements(*own)), "access": path_access(*own)}
+        path = {"elements": next(iter(elements.values()), path_elements(*own))}
+        if access := path_access(*own):
+            path["access"] = access
 
         async def simulate(asked: Mapping[str, Any]) -> Mapping[str, Any]:
             return await simulator.simulate({**asked, **path})

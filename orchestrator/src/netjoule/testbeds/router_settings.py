@@ -11,7 +11,7 @@ from typing import Any
 from netjoule.core.errors import RunFailed, UsageError
 from netjoule.testbeds.simulated.simulator import Simulator
 from netjoule.topology.hosts import wired_hosts
-from netjoule.topology.paths import OF_ELEMENTS, asked_paths, path_elements
+from netjoule.topology.paths import OF_ELEMENTS, asked_paths, is_path, path_elements
 from netjoule.topology.topology import EMULATED, SIMULATED, Topology
 from netjoule.workload.workload import Workload
 
@@ -49,7 +49,7 @@ def _asked(
     workload: Workload, document: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Values of factors, and elements of each path with a router that they come to."""
-    names = [name for name in workload.factors if name in OF_ELEMENTS or name.partition(".")[0] == "path"]
+    names = [name for name in workload.factors if name in OF_ELEMENTS or is_path(name)]
     own = {host: path_elements(document, host) for host in wired_hosts(document["hosts"])}
     for combination in product(*(workload.factors[name] for name in names)):
         values = dict(zip(names, combination, strict=True))

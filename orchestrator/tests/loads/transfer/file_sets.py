@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of sparse files as netjoule-transfer writes them, servers on free ports, files fetched from them."""
+"""Files of data sets, servers on free ports, files fetched from them."""
 
 from __future__ import annotations
 
 import socket
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from netjoule.core import programs
 from netjoule.hosts.host import LocalHost
+from netjoule.loads.transfer.clients import ours
 from netjoule.loads.transfer.clients.arms import CLIENTS
 from netjoule.loads.transfer.clients.task import Task
 from netjoule.loads.transfer.downloads import PeerDownload
@@ -17,29 +18,11 @@ from netjoule.loads.transfer.servers.server import Order, WebServer
 from netjoule.loads.transfer.servers.site import Site
 
 HERE = LocalHost("here")
-# A signature of 16 bytes at the start of every MiB, the rest a hole.
-_WRITE = """
-import json, os, pathlib, random, sys
-files, least, most = map(int, sys.argv[1:])
-sizes = random.Random(1)
-manifest = []
-for number in range(files):
-    name, size = f"file-{number:04}.bin", sizes.randint(least, most)
-    with open(name, "wb") as file:
-        for place in range(0, max(0, size - 16), 2**20):
-            file.seek(place)
-            file.write(random.Random(number * 2**20 + place).randbytes(16))
-        file.truncate(size)
-    os.utime(name, (10**9, 10**9))
-    manifest.append({"name": name, "size_bytes": size})
-text = json.dumps({"schema_version": 1, "dataset": "test", "seed": 1, "files": manifest})
-pathlib.Path("manifest.json").write_text(text)
-"""
 
 
-def fill(files: int, least: int = 102 * 1024, most: int = 153 * 1024) -> list[str]:
-    """Program and arguments that write so many files of such sizes; those of html-1 when none are told."""
-    return [sys.executable, "-I", "-c", _WRITE, *map(str, (files, least, most))]
+def fill(files: int, dataset: str = "html-1") -> list[str]:
+    """Program and arguments that write so many files of a set."""
+    return ours.fill(ours.Knobs(dataset, 1, files=files), programs.find(ours.PROGRAM))
 
 
 def free_ports(count: int) -> list[int]:

@@ -19,7 +19,7 @@ from netjoule.loads.transfer.downloads import PeerDownload
 from netjoule_contracts import factors
 
 PEERS = [name for name, client in CLIENTS.items() if client.invocation is not None]
-FEW = fill(4, 1000, 3 * 2**20)
+FEW = fill(4, "image-2")
 
 
 def task(files: int = 3, http: str = "1.1", tls: bool = False) -> Task:
@@ -147,8 +147,8 @@ def test_transfers_follow_one_another_back_to_back() -> None:
 
 def test_a_program_that_does_not_end_in_time_is_ended() -> None:
     async def run() -> None:
-        async with serving("nginx", fill(1, 10**9, 10**9)) as server:
-            await fetched(server, "wget", fill(1, 10**9, 10**9), timeout_s=0.05)
+        async with serving("nginx", fill(1, "1gb")) as server:
+            await fetched(server, "wget", fill(1, "1gb"), timeout_s=0.05)
 
     with pytest.raises(RunFailed, match="wget did not end in time") as caught:
         asyncio.run(run())

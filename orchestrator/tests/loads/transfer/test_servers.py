@@ -74,9 +74,9 @@ def test_a_server_tells_its_version_and_ends_without_leaving_anything(software: 
             assert listening(site.http_port) and listening(site.https_port)
             pids = set(descendants(os.getpid())) - set(others)
             assert pids
+            assert "netjoule" not in Path("/proc/self/mounts").read_text()
         assert not listening(site.http_port)
         assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
-        assert "netjoule" not in Path("/proc/self/mounts").read_text()
 
     asyncio.run(run())
 

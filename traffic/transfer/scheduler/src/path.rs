@@ -19,7 +19,7 @@ pub struct Path {
     pub buffer_bytes: u64,
 }
 
-/// What files are told apart by while nobody knows the path: 100 Mb/s and 100 ms.
+/// The path by which files are divided into chunks until the real one is measured: 100 Mb/s and 100 ms.
 pub(crate) const UNKNOWN: Path =
     Path { bandwidth_bytes_per_s: 12_500_000, rtt_ns: 100_000_000, buffer_bytes: 2_097_152 };
 

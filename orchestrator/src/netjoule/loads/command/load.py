@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from netjoule.core import programs
 from netjoule.core.errors import HostLacks, RunFailed
 from netjoule.hosts.host import Host, Process, ProcessEnded, Server, how_it_ended
+from netjoule.hosts.python_program import python_program
 from netjoule.loads.command import timed_command
 from netjoule.loads.command.session import KEPT_LINES, CommandSession
 from netjoule.loads.command.settings import Build, Settings, complete, settings_of
@@ -164,7 +164,8 @@ class CommandLoad(Load):
         self, condition: Condition, place: Place, repeat: int, events: Sequence[Event]
     ) -> CommandSession:
         settings, (client,) = self._settings, place.hosts("client", 1)
-        process = await _start_timed(client, await _program_on(client))
+        program = await python_program(client, timed_command)
+        process = await client.start(program, name="netjoule command")
         request = {
             "argv": settings.argv_of(condition),
             "directory": settings.build_of(condition).directory,
@@ -233,19 +234,6 @@ class _Server(Server):
                 raise RunFailed(words, code="command_failed") from error
             raise
         return cls(process, (argv, environment))
-
-
-async def _program_on(host: Host) -> str:
-    """Path of timed_command.py on a host; a lab's gets a copy in its cache."""
-    source = Path(timed_command.__file__)
-    put_once = getattr(host, "put_once", None)
-    return str(source) if put_once is None else await put_once(source.read_bytes(), "netjoule-command", ".py")
-
-
-async def _start_timed(host: Host, program: str) -> Process:
-    local = program == timed_command.__file__
-    python = (programs.PYTHON[0], "-I") if local else programs.HOST_PYTHON
-    return await host.start([*python, program], name="netjoule command")
 
 
 def _lacks(program: str, where: str) -> HostLacks:

@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 from netjoule.core.errors import RunFailed
 from netjoule.hosts.host import Host, Process, ProcessEnded, how_it_ended
+from netjoule.hosts.python_program import python_program
 from netjoule.loads.transfer.clients import downloader
 from netjoule.loads.transfer.clients.peers import told_by_curl
 from netjoule.loads.transfer.clients.task import CA_FILE, Invocation
-from netjoule.loads.transfer.host_programs import python_program, version_in
+from netjoule.loads.transfer.host_programs import version_in
 from netjoule.loads.transfer.private_folder import FOLDER, within
 from netjoule.loads.transfer.servers.server import WebServer
 

@@ -26,9 +26,6 @@ pub struct Asked {
     pub limit_s: f64,
     /// The path, in order from the client.
     pub elements: Vec<ElementConfig>,
-    /// Connections cross nothing on their own: it is empty.
-    #[serde(default)]
-    pub access: Vec<ElementConfig>,
     /// What is to be transferred, and how.
     pub transfer: Transfer,
 }
@@ -133,7 +130,6 @@ impl Asked {
         within("interval_s", self.interval_s, 0.001..=1e6)?;
         within("limit_s", self.limit_s, self.interval_s..=1e6)?;
         within("number of elements", self.elements.len(), 1..=32)?;
-        within("number of elements of access", self.access.len(), 0..=0)?;
         let files: u64 = self.transfer.files.iter().map(|(_, count)| u64::from(*count)).sum();
         within("number of files", files, 1..=10_000_000)?;
         let power = self.transfer.power;

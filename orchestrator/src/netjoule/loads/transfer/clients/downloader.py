@@ -209,7 +209,7 @@ def serve(request: dict[str, Any]) -> None:
     for line in sys.stdin:
         places = [Path(tempfile.mkdtemp(dir=folder)) for _ in range(json.loads(line)["go"])]
         runs = {place: run_once(request, place) for place in places}
-        time.sleep(request["quiet_s"])
+        time.sleep(request["quiet_s"])  # the tail belongs to the measurement, and is to be idle
         told = [run | verified(expected, place / "saved", files) for place, run in runs.items()]
         for place in places:
             shutil.rmtree(place)

@@ -10,7 +10,8 @@ from typing import Any
 
 from netjoule.core.errors import RunFailed
 from netjoule.hosts.host import Host, Process, ProcessEnded, Server
-from netjoule.loads.transfer.host_programs import located, python_program, version_in
+from netjoule.hosts.python_program import python_program
+from netjoule.loads.transfer.host_programs import located, version_in
 from netjoule.loads.transfer.private_folder import FOLDER, within
 from netjoule.loads.transfer.servers import apache, caddy, nginx, supervisor
 from netjoule.loads.transfer.servers.site import NAME, Recipe, Site

@@ -208,7 +208,7 @@ def start(request: dict[str, Any]) -> subprocess.Popen[bytes]:
             raise Failed(f"the server ended with code {child.returncode}: {last_words(folder)}")
         if time.monotonic() > end_s:
             raise Failed(f"the server did not answer in {READY_S:g} s ({missing}): {last_words(folder)}")
-        time.sleep(_LOOK_S)
+        time.sleep(_LOOK_S)  # no web server says when it answers: it is asked
 
 
 def served(folder: Path) -> Any:
