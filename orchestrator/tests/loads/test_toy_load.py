@@ -88,7 +88,10 @@ def test_the_load_goes_through_an_emulated_campaign_that_is_killed_half_way(
     assert_all_of_it_is_there(files.out, program)
     sessions = json.loads((files.out / "campaign.json").read_text())["sessions"]
     assert [session["end"] for session in sessions] == ["killed", "complete"]
-    for result in results(files.out):
+    # A run that is not valid, as on a busy host, may have no tail that was read.
+    valid = [result for result in results(files.out) if result["valid"]]
+    assert len(valid) >= 4
+    for result in valid:
         assert result["nodes"][0]["tail_energy_j"] is not None
     program.netjoule("report", str(files.out))
     assert (files.out / "report.html").exists()

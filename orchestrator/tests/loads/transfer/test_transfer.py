@@ -303,7 +303,6 @@ def test_a_campaign_fetches_over_the_emulated_path_and_pins_congestion_control(t
     checked = netjoule("check", str(files.out))
     assert "no defects" in checked.stdout, checked.stdout + checked.stderr
     valid = {row["run_id"] for row in table(files.out / "status.csv") if row["status"] == "valid"}
-    assert len(valid) == 2
     rates = {}
     for run_id in valid:
         folder = files.out / "runs" / run_id
@@ -316,6 +315,8 @@ def test_a_campaign_fetches_over_the_emulated_path_and_pins_congestion_control(t
         windows = [one["window_effective_bytes"] for one in report["runs"]]
         assert all(window is None or window < 110_208 for window in windows)
         rates[report["client"]] = (run["measures"]["throughput_mbps"], report["http_version"])
+    # On a busy host one may have been repeated, the other one with it.
+    assert set(rates) == {"wget", "auto"}
     assert rates["wget"][1] == "1.1"
     assert rates["auto"][1] == "2"
     assert rates["wget"][0] < rates["auto"][0] < 50
