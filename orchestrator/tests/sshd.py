@@ -23,6 +23,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 USER = pwd.getpwuid(os.getuid()).pw_name
 READY_S = 20.0
+_NO_BASHRC = """
+home=$(getent passwd 0 | cut -d: -f6)
+if [ -e "$home/.bashrc" ]; then mount --bind /dev/null "$home/.bashrc"; fi
+"""
+"""bash reads ~/.bashrc for every command over SSH. What it does is not of the test: one that waits for a lock
+which a killed shell has left makes each command take a minute."""
 
 
 def search_path() -> str:
@@ -105,7 +111,7 @@ def as_root(conf: Path, *, own_run: bool = True, more: str = "") -> list[str]:
     """sshd of root, or of a user namespace's root, in the foreground and with mounts of its own.
 
     It gets a /run with what it wants there, its unprivileged user where the host has none (an unpacked sshd),
-    and what `more`, shell commands, mounts.
+    no .bashrc, and what `more`, shell commands, mounts.
     """
     prepare = ["mount -t tmpfs tmpfs /run", "mkdir -m 1777 /run/lock"] if own_run else []
     prepare.append("mkdir -p -m 755 /run/sshd")
@@ -115,7 +121,7 @@ def as_root(conf: Path, *, own_run: bool = True, more: str = "") -> list[str]:
             Path("/etc/passwd").read_text() + "sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin\n"
         )
         prepare.append(f"mount --bind {users} /etc/passwd")
-    script = "\n".join(["set -e", *prepare, more, 'exec "$@"'])
+    script = "\n".join(["set -e", *prepare, _NO_BASHRC, more, 'exec "$@"'])
     return ["unshare", "--mount", "sh", "-c", script, "sh", find_sshd(), "-D", "-e", "-f", str(conf)]
 
 
