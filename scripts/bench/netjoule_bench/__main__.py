@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: what netjoule-traffic costs, how exactly and how fast it sends, against iperf3, D-ITG and
 NetPerfMeter on one raw veth pair; QUIC against a minimal loop over quiche; DCCP against UDP, and in the guest
-against the kernel's; the running link against its model, and what a router
-costs it; the meter logger's CPU; a second rig; a simulated sweep; simulated TCP against ns-2 and
+against the kernel's; downloads against curl and libcurl; the running link against its model, and what a
+router costs it; the meter logger's CPU; a second rig; a simulated sweep; simulated TCP against ns-2 and
 the kernel's; a router of the link against the kernel's HTB; the analysis of 9,600 runs.
 
 Limits are ratios of figures taken in one run, interleaved; absolute figures of one machine say little.
@@ -23,6 +23,7 @@ from netjoule_bench.benches import (
     controller,
     cpu,
     dccp,
+    downloads,
     fidelity,
     goodput,
     greatest,
@@ -57,6 +58,7 @@ BENCHES: dict[str, Bench] = {
     "pps": lambda contest, quick: [greatest.section(contest, 1.0 if quick else 2.0)],
     "tcp": lambda contest, _: [goodput.tcp(contest)],
     "quic": lambda contest, _: [goodput.quic(contest, REPO)],
+    "downloads": lambda _, quick: [downloads.section(REPO, quick=quick)],
     "fidelity": lambda contest, quick: [fidelity.section(contest, quick=quick)],
     "relay": lambda *_: [relay.section(REPO)],
     "controller": lambda _, quick: [controller.section(REPO, 10.0 if quick else 60.0)],

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from netjoule_bench import host
-from netjoule_bench.benches import alarms, cpu, fidelity, goodput, greatest, skype, wire
+from netjoule_bench.benches import alarms, cpu, downloads, fidelity, goodput, greatest, skype, wire
 from netjoule_bench.generators.flow import Departures, Flow, Outcome
 
 IPERF3 = "iperf3 3.12"
@@ -251,3 +251,38 @@ def test_stolen_time_is_a_share_of_all_time():
     before = [100, 0, 100, 800, 0, 0, 0, 0, 50, 0]
     after = [200, 0, 200, 1500, 0, 0, 0, 100, 90, 0]
     assert host.stolen_percent(before, after) == 10.0
+
+
+def test_downloads_are_held_to_curl_and_http3_to_libcurl_and_to_http2():
+    def rounds(time_s, cpu_s):
+        return [downloads.Fetched(10**9, time_s, cpu_s)] * 3
+
+    taken = {
+        f"{client}, {http}": rounds(1.0, 1.0)
+        for http in ("HTTP/1.1", "HTTP/1.1, TLS")
+        for client in (downloads.OURS, downloads.CURL)
+    }
+    taken |= {
+        f"{downloads.OURS}, HTTP/2, TLS": rounds(1.25, 0.5),
+        f"{downloads.CURL}, HTTP/2, TLS": rounds(1.0, 1.0),
+    }
+    taken |= {f"{downloads.OURS}, HTTP/3": rounds(2.0, 1.0)}
+    section = downloads.judged(taken)
+    assert section.rows[0] == [
+        f"{downloads.OURS}, HTTP/1.1",
+        "8,000 (8,000 to 8,000)",
+        "0.100 (0.100 to 0.100)",
+    ]
+    missing = "CPU per 100 MB against curl_cffi's, HTTP/3"
+    assert words(section) == {
+        **{f"rate against curl's, {http}": "met" for http in ("HTTP/1.1", "HTTP/1.1, TLS")},
+        **{
+            f"CPU per 100 MB against curl's, {http}": "met"
+            for http in ("HTTP/1.1", "HTTP/1.1, TLS", "HTTP/2, TLS")
+        },
+        "rate against curl's, HTTP/2, TLS": "NOT met",
+        missing: "not judged",
+        "CPU per 100 MB of HTTP/3 against HTTP/2, both ours": "met",
+    }
+    section = downloads.judged(taken | {f"{downloads.CFFI}, HTTP/3": rounds(2.0, 2.0)})
+    assert words(section)[missing] == "NOT met"
