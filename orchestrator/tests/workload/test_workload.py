@@ -57,6 +57,26 @@ def test_a_control_arm_is_left_out_when_it_is_told_so() -> None:
     assert made(control=False).runs == made().runs * 2 // 3
 
 
+def test_excluded_combinations_are_no_cells() -> None:
+    factors = FACTORS | {"payload_bytes": [64, 400, 1440], "offered_rate_mbps": [3, 6, 9]}
+    found = made(factors=factors, exclude=[{"payload_bytes": 64, "offered_rate_mbps": [6, 9]}])
+    left = [(cell["payload_bytes"], cell["offered_rate_mbps"]) for cell in found.cells]
+    assert left == [(64, 3.0), *((size, rate) for size in (400, 1440) for rate in (3.0, 6.0, 9.0))]
+    assert (found.mini_blocks, found.runs) == (14, 42)
+    rows = expand(found, 1)
+    assert len(rows) == 42
+    assert {row.cell for row in rows} == set(found.cells)
+    assert Workload.from_document(json.loads(json.dumps(found.document)), where="campaign.json") == found
+
+
+def test_what_no_cell_has_cannot_be_excluded() -> None:
+    assert "field exclude.0.payload_bytes: no cell has payload_bytes 65; name some of 64, 1440" in refused(
+        exclude=[{"payload_bytes": 65}]
+    )
+    assert "no cell has transport udp; leave it out" in refused(exclude=[{"transport": "udp"}])
+    assert "it leaves no cell; exclude fewer" in refused(exclude=[{"payload_bytes": [64, 1440]}])
+
+
 def test_any_factor_may_be_the_arm() -> None:
     found = made(arm="path", factors=FACTORS | {"path": ["near", "far"]})
     assert found.arms == ("near", "far", "null")

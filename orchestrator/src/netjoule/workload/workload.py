@@ -6,7 +6,7 @@ What all loads have in common is read here; the settings of a load, under its na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -24,6 +24,8 @@ from netjoule.workload.load import Value
 from netjoule_contracts.lift.workload import OLDER_FIELDS, is_older, newest_workload, older_place
 
 _LIMITS = {"max_attempts": 3}
+_MOST_COMBINATIONS = 1_000_000
+"""More are not looked at one by one, and are too many in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +112,13 @@ class Workload:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """Every combination of the values of all factors but the arm."""
+        """Every combination of the values of all factors but the arm, without those that `exclude` names."""
         names = [name for name in self.factors if name != self.arm]
-        values = [[_in_cell(value) for value in self.factors[name]] for name in names]
-        return tuple(Cell(dict(zip(names, chosen, strict=True))) for chosen in product(*values))
+        return tuple(map(Cell, combinations(self.factors, names, self._excluded)))
+
+    @property
+    def _excluded(self) -> list[dict[str, Any]]:
+        return list(self.document.get("exclude", ()))
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -123,7 +128,9 @@ class Workload:
     @property
     def mini_blocks(self) -> int:
         """How many mini-blocks it asks for: every cell once in each block."""
-        return self.blocks * prod(len(values) for name, values in self.factors.items() if name != self.arm)
+        whole = prod(len(values) for name, values in self.factors.items() if name != self.arm)
+        counted = self._excluded and whole <= _MOST_COMBINATIONS
+        return self.blocks * (len(self.cells) if counted else whole)
 
     @property
     def runs(self) -> int:
@@ -151,6 +158,27 @@ class Workload:
         return {name: known[values[name]] for name, known in written.items()}
 
 
+def combinations(
+    factors: Mapping[str, Sequence[Any]], names: Sequence[str], exclude: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Each combination of the values of these factors, as cells have them, but those that are excluded.
+
+    Args:
+        factors: values of each.
+        names: of them.
+        exclude: of a workload; what names other factors, too, leaves nothing out here.
+    """
+    left_out = [
+        {name: set(map(_in_cell, values)) for name, values in one.items()}
+        for one in exclude
+        if one.keys() <= set(names)
+    ]
+    for chosen in product(*(map(_in_cell, factors[name]) for name in names)):
+        found = dict(zip(names, chosen, strict=True))
+        if not any(all(found[name] in values for name, values in one.items()) for one in left_out):
+            yield found
+
+
 def of_testbed(factor: str) -> bool:
     """Whether the testbed sets it."""
     return (contracts.factor(factor) or {}).get("owner") == "testbed"
@@ -175,8 +203,10 @@ def effective(document: Document, beside: yamlfile.Beside = lambda _: ()) -> Doc
     value = document.value
     factors = value.get("factors")
     if isinstance(factors, dict):
-        value["factors"] = {k: v if isinstance(v, list) else [v] for k, v in factors.items()}
+        value["factors"] = _lists(factors)
         _check_factors(document)
+    if isinstance(exclude := value.get("exclude"), list):
+        value["exclude"] = [_lists(one) if isinstance(one, dict) else one for one in exclude]
     contrasts.name_arms(document)
     yamlfile.hold(document, "workload", beside)
     load = contracts.loads()[value["load"]]
@@ -190,6 +220,7 @@ def effective(document: Document, beside: yamlfile.Beside = lambda _: ()) -> Doc
         sync_pulses=value.get("sync_pulses", False),
     )
     _check_names(document, load)
+    _check_excluded(document)
     contrasts.check(document, Workload.of(document).compared)
     looks.check(document, Workload.of(document).compared)
     return document
@@ -253,6 +284,28 @@ def _check_names(document: Document, load: Mapping[str, Any]) -> None:
         if other in value and other != load["name"]:
             what = f"settings of {other}, and the load of this workload is {load['name']}"
             raise document.refuse((other,), what, "leave them out")
+
+
+def _check_excluded(document: Document) -> None:
+    """Refuse an `exclude` that names what no cell has, and one that leaves no cell."""
+    value = document.value
+    for number, one in enumerate(value.get("exclude", ())):
+        for name, values in one.items():
+            known = [] if name == value["arm"] else value["factors"].get(name, [])
+            for each in values:
+                if each not in known:
+                    what = f"no cell has {name} {value_name(each)}"
+                    next_step = (
+                        f"name some of {', '.join(map(value_name, known))}" if known else "leave it out"
+                    )
+                    raise document.refuse(("exclude", number, name), what, next_step)
+    if value.get("exclude") and not Workload.of(document).mini_blocks:
+        raise document.refuse(("exclude",), "it leaves no cell", "exclude fewer")
+
+
+def _lists(factors: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of each factor as a list."""
+    return {name: value if isinstance(value, list) else [value] for name, value in factors.items()}
 
 
 def _is_setting(arm: str, load: Mapping[str, Any]) -> bool:

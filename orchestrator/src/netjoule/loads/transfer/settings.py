@@ -19,6 +19,7 @@ from netjoule.loads.transfer.servers.server import SOFTWARE
 from netjoule.topology.paths import path_elements
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Condition
+from netjoule.workload.workload import combinations
 
 DEFAULT_CONGESTION_CONTROL = "cubic"
 _DEFAULTS = {"dataset_seed": 1, "to": "ring", "timeout_s": 600.0}
@@ -137,9 +138,9 @@ def _check_connections(document: Document) -> None:
     """Refuse a fixed level that takes more connections than a client may have."""
     factors = document.value["factors"]
     most = min(factors.get("max_connections", [MOST_CONNECTIONS]))
-    for files, ranges in product(factors["concurrency"], factors["parallelism"]):
+    levels = combinations(factors, ("concurrency", "parallelism"), document.value.get("exclude", ()))
+    for files, ranges in (level.values() for level in levels):
         if FIXED in factors["client"] and files * ranges > most:
             what = f"concurrency {files} and parallelism {ranges} take {files * ranges} connections"
-            raise document.refuse(
-                ("factors", "parallelism"), what, f"{most} are the most: name smaller values"
-            )
+            next_step = f"{most} are the most: name smaller values, or leave that cell out by exclude"
+            raise document.refuse(("factors", "parallelism"), what, next_step)

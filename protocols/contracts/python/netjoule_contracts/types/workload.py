@@ -27,6 +27,9 @@ class Workload(Document, frozen=True, kw_only=True):
     # Values of each factor, one or a list; which there are, and their ranges, says factors.json. Every
     # combination but the arm's is a cell.
     factors: dict[str, Any]
+    # Combinations that are no cells: each names values of some factors, one or a list, and leaves out the
+    # cells that have one of them of every factor it names. The arm is no part of it.
+    exclude: tuple[dict[str, Any], ...] | None = None
     # Number of blocks; each holds every cell once.
     blocks: int
     # Lengths of the parts of a run.
