@@ -57,7 +57,8 @@ class LinkStatsReader:
 def record_from_stats(stats: Mapping[str, Any], origin_ns: int) -> RadioRecord:
     """One station line as a radio record, dated at the end of its interval.
 
-    The emulated radio has no received power and never sleeps.
+    The emulated radio has no received power. It sleeps where an access network stands before it, which then
+    tells its state.
     """
     return RadioRecord.of(
         stats,
@@ -66,4 +67,5 @@ def record_from_stats(stats: Mapping[str, Any], origin_ns: int) -> RadioRecord:
         power_save=False,
         station=None,
         source="link",
+        state=stats.get("access", {}).get("state"),
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import netjoule_contracts as contracts
 from netjoule.core.errors import UsageError, did_you_mean
 from netjoule.core.yamlfile import Document
 from netjoule.topology.hosts import wired_hosts
@@ -18,6 +19,8 @@ _PATH = "path"
 def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str = "") -> Mapping[str, Any]:
     """Parameters of a factor's value: those written in its place, or of the preset that it names.
 
+    Presets are the topology's, and those that factors.json has for every testbed.
+
     Args:
         topology: its document.
         factor: its name.
@@ -27,7 +30,9 @@ def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str 
     Raises:
         UsageError: when the topology does not have that preset or an element of it.
     """
-    presets = topology.get("presets", {}).get(factor.partition(".")[0], {})
+    kind = factor.partition(".")[0]
+    everywhere = (contracts.factor(kind) or {}).get("presets", {})
+    presets = everywhere | topology.get("presets", {}).get(kind, {})
     if not isinstance(value, Mapping) and value not in presets:
         raise UsageError(
             f"{topology['name']} has no preset '{value}' of {factor}{did_you_mean(str(value), presets)}",

@@ -4,11 +4,12 @@
 //!
 //! [`model`] is the whole: [`station`]s with their [`queue`]s contend ([`contention`]) for [`airtime`] at the rates of
 //! [`mcs`], a [`path`] of elements lies behind them, some of which scale their rate ([`scaling`]), and [`stats`] counts. [`radio`] and [`presets`] are its parameters,
-//! [`saturation`] is the closed form that it is held against. [`radio_states`] stands beside it: what a radio costs that sleeps
-//! between packets.
+//! [`saturation`] is the closed form that it is held against. An [`access`] network may stand before the air: its radio
+//! sleeps between packets ([`radio_states`]).
 
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod airtime;
 pub mod contention;
 pub mod mcs;

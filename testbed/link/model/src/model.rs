@@ -11,11 +11,13 @@
 
 use std::collections::VecDeque;
 
+use crate::access::AccessConfig;
 use crate::airtime::{self, SIFS_NS};
 use crate::contention::Contender;
 use crate::path::chain::Chain;
 use crate::path::{ElementParams, Path, DOWN, UP};
 use crate::port::Port;
+use crate::range::ParameterError;
 use crate::rng::Rng;
 use crate::scaling::Record;
 use crate::station::{Item, Ppdu, Station, StationParams};
@@ -64,6 +66,8 @@ enum Event {
     Idle,
     /// A packet leaves an element of a host's path, in this direction of it.
     Path(usize, usize),
+    /// Something happens in the access network of a station.
+    Network(usize),
     Access,
 }
 
@@ -124,7 +128,7 @@ impl<P: 'static> Model<P> {
     pub fn enqueue(&mut self, now_ns: u64, from: Port, to: Port, ip_bytes: u32, packet: P) {
         let item = Item { packet, to, ip_bytes };
         match from {
-            Port::Station(station) => self.push_air(now_ns, station, Direction::Tx, item),
+            Port::Station(station) => self.stations[station].arrive(now_ns, Direction::Tx, item),
             Port::Wired(host) => self.push_path(now_ns, host, DOWN, item),
         }
     }
@@ -133,6 +137,21 @@ impl<P: 'static> Model<P> {
     pub fn change_path(&mut self, now_ns: u64, host: usize, path: &[ElementParams]) {
         self.paths[host].change(now_ns, path);
         [UP, DOWN].into_iter().for_each(|way| self.leave_path(host, way));
+    }
+
+    /// The access network of a station is another one from now on, or none; packets inside enter it anew.
+    ///
+    /// # Errors
+    /// [`ParameterError`] names the value that cannot be; nothing has changed then.
+    pub fn change_access(
+        &mut self,
+        now_ns: u64,
+        station: usize,
+        access: Option<&AccessConfig>,
+    ) -> Result<(), ParameterError> {
+        let access = access.map(|config| config.open(now_ns)).transpose()?;
+        self.stations[station].change_access(now_ns, access);
+        Ok(())
     }
 
     /// When the link next needs [`Self::advance`]; `None` while nothing is in it.
@@ -158,6 +177,7 @@ impl<P: 'static> Model<P> {
                 self.paths[host].ways[way].advance(at_ns);
                 self.leave_path(host, way);
             }
+            Event::Network(station) => self.stations[station].advance_access(at_ns),
             Event::Access => self.start_ppdus(at_ns, now_ns),
         }
     }
@@ -166,8 +186,10 @@ impl<P: 'static> Model<P> {
     /// the station is not known yet, in the fullest one.
     pub fn room(&self, from: Port) -> usize {
         match from {
-            Port::Station(station) => self.stations[station].up.room(),
-            Port::Wired(_) => self.stations.iter().map(|station| station.down.room()).min().unwrap_or(0),
+            Port::Station(station) => self.stations[station].room(Direction::Tx),
+            Port::Wired(_) => {
+                self.stations.iter().map(|station| station.room(Direction::Rx)).min().unwrap_or(0)
+            }
         }
     }
 
@@ -180,7 +202,8 @@ impl<P: 'static> Model<P> {
     /// [`Self::next_event_ns`], but without waking only because the medium falls idle.
     pub fn next_wake_ns(&self) -> Option<u64> {
         let Medium::Answering = self.medium else { return self.next_event_ns() };
-        self.next_of_paths().map(|(at_ns, _)| at_ns).into_iter().chain(self.next_access_ns()).min()
+        let others = [self.next_of_paths(), self.next_of_networks()].into_iter().flatten();
+        others.map(|(at_ns, _)| at_ns).chain(self.next_access_ns()).min()
     }
 
     /// True while a packet waits for the air or is on it.
@@ -234,10 +257,10 @@ impl<P: 'static> Model<P> {
 
     /// Packets inside the link.
     pub fn held(&self) -> usize {
-        let air: usize = self.stations.iter().map(|station| station.up.held() + station.down.held()).sum();
+        let stations: usize = self.stations.iter().map(Station::held).sum();
         let ways = self.paths.iter().flat_map(|path| &path.ways);
         let paths: u64 = ways.map(|chain| chain.held().packets).sum();
-        air + paths as usize + self.departures.len()
+        stations + paths as usize + self.departures.len()
     }
 
     fn next_event(&self) -> Option<(u64, Event)> {
@@ -253,13 +276,23 @@ impl<P: 'static> Model<P> {
         let access =
             if self.is_busy() { None } else { self.next_access_ns().map(|at_ns| (at_ns, Event::Access)) };
         // Ties: the first of this list, so that a PPDU takes packets that come at its very start.
-        [medium, self.next_of_paths(), access].into_iter().flatten().min_by_key(|(at_ns, _)| *at_ns)
+        [medium, self.next_of_paths(), self.next_of_networks(), access]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(at_ns, _)| *at_ns)
     }
 
     fn next_of_paths(&self) -> Option<(u64, Event)> {
         let all = [UP, DOWN].into_iter().flat_map(|way| (0..self.paths.len()).map(move |host| (host, way)));
         let due = all.filter_map(|(host, way)| {
             Some((self.paths[host].ways[way].next_event_ns()?, Event::Path(host, way)))
+        });
+        due.min_by_key(|(at_ns, _)| *at_ns)
+    }
+
+    fn next_of_networks(&self) -> Option<(u64, Event)> {
+        let due = self.stations.iter().enumerate().filter_map(|(index, station)| {
+            Some((station.access.as_ref()?.next_event_ns()?, Event::Network(index)))
         });
         due.min_by_key(|(at_ns, _)| *at_ns)
     }
@@ -358,7 +391,7 @@ impl<P: 'static> Model<P> {
     fn arrive(&mut self, at_ns: u64, is_there: bool, item: Item<P>) {
         match item.to {
             to if is_there => self.departures.push_back(Departure { at_ns, to, packet: item.packet }),
-            Port::Station(station) => self.push_air(at_ns, station, Direction::Rx, item),
+            Port::Station(station) => self.stations[station].arrive(at_ns, Direction::Rx, item),
             Port::Wired(host) => self.push_path(at_ns, host, UP, item),
         }
     }
@@ -374,9 +407,5 @@ impl<P: 'static> Model<P> {
         while let Some((at_ns, item)) = self.paths[host].ways[way].poll() {
             self.arrive(at_ns, way == UP, item);
         }
-    }
-
-    fn push_air(&mut self, now_ns: u64, station: usize, direction: Direction, item: Item<P>) {
-        self.stations[station].push(now_ns, direction, item);
     }
 }

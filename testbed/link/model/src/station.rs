@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What does one station and the access point's queue for it send, receive and count?
 
+use crate::access::Access;
 use crate::airtime::{self, Framing, SIFS_NS};
 use crate::port::Port;
 use crate::queue::{Burst, QueueLimits, Settled, TxQueue};
+use crate::radio_states::packet;
 use crate::rng::Rng;
 use crate::stats::{Direction, StationBook, StationLine};
 
@@ -44,6 +46,8 @@ pub(crate) struct Station<P> {
     pub(crate) up: TxQueue<Item<P>>,
     pub(crate) down: TxQueue<Item<P>>,
     pub(crate) book: StationBook,
+    /// Before the air, in both directions.
+    pub(crate) access: Option<Access<Item<P>>>,
 }
 
 impl<P> Station<P> {
@@ -51,11 +55,55 @@ impl<P> Station<P> {
     pub(crate) fn new(params: StationParams, first_end_ns: u64) -> Self {
         let limits = params.limits;
         let (up, down) = (TxQueue::new(limits), TxQueue::new(limits));
-        Self { params, up, down, book: StationBook::new(first_end_ns) }
+        Self { params, up, down, book: StationBook::new(first_end_ns), access: None }
+    }
+
+    /// A packet comes, to be sent or to be sent to the station.
+    pub(crate) fn arrive(&mut self, now_ns: u64, direction: Direction, item: Item<P>) {
+        let Some(access) = &mut self.access else { return self.push(now_ns, direction, item) };
+        let (ip_bytes, way) = (item.ip_bytes, of_radio(direction));
+        if access.enqueue(now_ns, way, item, ip_bytes).is_err() {
+            *self.book.at(now_ns).drops(direction) += 1;
+        }
+        self.leave_access();
+    }
+
+    /// Does what is due in the access network by `now_ns`.
+    pub(crate) fn advance_access(&mut self, now_ns: u64) {
+        if let Some(access) = &mut self.access {
+            access.advance(now_ns);
+        }
+        self.leave_access();
+    }
+
+    /// What is through the access network goes on the air.
+    fn leave_access(&mut self) {
+        while let Some((at_ns, way, item)) = self.access.as_mut().and_then(Access::poll) {
+            self.push(at_ns, of_air(way), item);
+        }
+    }
+
+    /// Another access network takes the place of the one that there is; packets inside enter it anew.
+    pub(crate) fn change_access(&mut self, now_ns: u64, access: Option<Access<Item<P>>>) {
+        self.advance_access(now_ns);
+        let inside = self.access.as_mut().map(Access::drain).unwrap_or_default();
+        self.access = access;
+        inside.into_iter().for_each(|(way, item)| self.arrive(now_ns, of_air(way), item));
+    }
+
+    /// Packets that surely find a place in this direction.
+    pub(crate) fn room(&self, direction: Direction) -> usize {
+        let air = if direction == Direction::Tx { self.up.room() } else { self.down.room() };
+        self.access.as_ref().map_or(air, |access| access.room(of_radio(direction)).min(air))
+    }
+
+    /// Packets inside.
+    pub(crate) fn held(&self) -> usize {
+        self.up.held() + self.down.held() + self.access.as_ref().map_or(0, Access::held)
     }
 
     /// Queues a packet, or drops it at the tail.
-    pub(crate) fn push(&mut self, now_ns: u64, direction: Direction, item: Item<P>) {
+    fn push(&mut self, now_ns: u64, direction: Direction, item: Item<P>) {
         let ip_bytes = item.ip_bytes;
         if self.queue(direction).push(now_ns, item, ip_bytes).is_err() {
             *self.book.at(now_ns).drops(direction) += 1;
@@ -101,7 +149,12 @@ impl<P> Station<P> {
     pub(crate) fn close_interval(&mut self, span_ns: (u64, u64), next_end_ns: u64) -> StationLine {
         let counters = self.book.close(next_end_ns);
         let queues = (self.up.waiting(), self.down.waiting());
-        StationLine::new(&self.params.name, span_ns, counters, queues, self.params.framing.phy())
+        let access = self.access.as_mut().map(|access| access.step(span_ns.1));
+        self.leave_access();
+        StationLine {
+            access,
+            ..StationLine::new(&self.params.name, span_ns, counters, queues, self.params.framing.phy())
+        }
     }
 
     fn queue(&mut self, direction: Direction) -> &mut TxQueue<Item<P>> {
@@ -134,6 +187,20 @@ impl<P> Station<P> {
             let end_ns = answer_ns + airtime::response_ns(ppdu.burst.mpdus);
             self.book.air(ppdu.direction.back(), answer_ns, end_ns);
         }
+    }
+}
+
+fn of_radio(direction: Direction) -> packet::Direction {
+    match direction {
+        Direction::Tx => packet::Direction::Up,
+        Direction::Rx => packet::Direction::Down,
+    }
+}
+
+fn of_air(direction: packet::Direction) -> Direction {
+    match direction {
+        packet::Direction::Up => Direction::Tx,
+        packet::Direction::Down => Direction::Rx,
     }
 }
 

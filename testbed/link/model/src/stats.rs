@@ -6,6 +6,7 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::access::AccessStep;
 use crate::mcs::Phy;
 
 /// Direction as the station sees it.
@@ -178,6 +179,9 @@ pub struct StationLine {
     pub width_mhz: u16,
     /// Guard interval, ns.
     pub guard_interval_ns: u16,
+    /// What its access network did, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<AccessStep>,
 }
 
 impl StationLine {
@@ -203,6 +207,7 @@ impl StationLine {
             streams: phy.streams(),
             width_mhz: phy.width_mhz(),
             guard_interval_ns: phy.guard_interval_ns(),
+            access: None,
         }
     }
 }

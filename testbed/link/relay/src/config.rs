@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use netjoule_link_model::access::AccessConfig;
 use netjoule_link_model::path::config::ElementConfig;
 use netjoule_link_model::path::ElementParams;
 use netjoule_link_model::presets;
@@ -85,21 +86,48 @@ pub struct PathDoc {
     pub elements: Vec<ElementConfig>,
 }
 
-impl PathDoc {
-    /// Reads and checks a command; gives the index of its host among `hosts` and the parameters of the elements, too.
+/// What a running link is told: the access network of a station from now on.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccessDoc {
+    /// By its name.
+    pub station: String,
+    /// `None`: the air alone.
+    pub access: Option<AccessConfig>,
+}
+
+/// One command to a running link, with the index of the station or host that it names.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    /// A station's access network.
+    Access(usize, AccessDoc),
+    /// A host's path, and the parameters of its elements.
+    Path(usize, PathDoc, Vec<ElementParams>),
+}
+
+impl Told {
+    /// Reads and checks a command, which names one of the stations or of the hosts.
     ///
     /// # Errors
     /// [`LinkError::Usage`] with one sentence that names the place.
-    pub fn parse(text: &str, hosts: &[String]) -> Result<(Self, usize, Vec<ElementParams>), LinkError> {
-        let document =
-            serde_json::from_str(text).map_err(|error| usage(format!("path is not JSON: {error}")))?;
-        let doc: Self = from_value("path", document)?;
-        let host = hosts.iter().position(|name| *name == doc.host).ok_or_else(|| {
-            usage(format!("path: no host is called {:?}; use one of {}", doc.host, hosts.join(", ")))
-        })?;
+    pub fn parse(text: &str, stations: &[String], hosts: &[String]) -> Result<Self, LinkError> {
+        let document: Value =
+            serde_json::from_str(text).map_err(|error| usage(format!("command is not JSON: {error}")))?;
+        if document.get("station").is_some() {
+            let doc: AccessDoc = from_value("access", document)?;
+            let station = position("access", "station", &doc.station, stations)?;
+            return Ok(Self::Access(station, doc));
+        }
+        let doc: PathDoc = from_value("path", document)?;
+        let host = position("path", "host", &doc.host, hosts)?;
         let params = params_of("path", &doc.elements)?;
-        Ok((doc, host, params))
+        Ok(Self::Path(host, doc, params))
     }
+}
+
+fn position(place: &str, what: &str, name: &str, names: &[String]) -> Result<usize, LinkError> {
+    let known = || usage(format!("{place}: no {what} is called {name:?}; use one of {}", names.join(", ")));
+    names.iter().position(|each| each == name).ok_or_else(known)
 }
 
 fn params_of(place: &str, elements: &[ElementConfig]) -> Result<Vec<ElementParams>, LinkError> {

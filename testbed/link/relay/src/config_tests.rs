@@ -116,12 +116,10 @@ fn wrong_documents_are_refused_with_their_place() {
 #[test]
 fn a_command_gives_elements_and_a_wrong_one_is_told_with_its_place() {
     let hosts = ["server", "origin"].map(str::to_owned);
-    let (doc, host, params) = PathDoc::parse(
-        r#"{"host": "origin", "elements": [{"delay_ms": 20}, {"rate_mbps": 5, "queue_packets": 7}]}"#,
-        &hosts,
-    )
-    .unwrap();
-    assert_eq!(host, 1);
+    let parse = |command: &str| Told::parse(command, &["client".to_owned()], &hosts);
+    let command =
+        r#"{"host": "origin", "elements": [{"delay_ms": 20}, {"rate_mbps": 5, "queue_packets": 7}]}"#;
+    let Ok(Told::Path(1, doc, params)) = parse(command) else { panic!("a path to the second host") };
     assert_eq!((params[0].delay_ns, params[1].queue.packets), (20_000_000, 7));
     assert_eq!((&params[0].service, &params[1].service), (&Service::Unlimited, &Service::Fixed(5.0)));
     let told = json!([{"delay_ms": 20.0, "rate_mbps": null, "loss_ratio": 0.0, "queue_packets": 1000},
@@ -129,7 +127,7 @@ fn a_command_gives_elements_and_a_wrong_one_is_told_with_its_place() {
     assert_eq!(serde_json::to_value(&doc.elements).unwrap(), told);
     let many = json!({"host": "server", "elements": vec![json!({}); 33]}).to_string();
     for (command, part) in [
-        ("{", "path is not JSON"),
+        ("{", "command is not JSON"),
         ("{}", "path: missing field `host`"),
         (r#"{"host": "proxy", "elements": []}"#, "no host is called \"proxy\"; use one of server, origin"),
         (
@@ -138,8 +136,21 @@ fn a_command_gives_elements_and_a_wrong_one_is_told_with_its_place() {
         ),
         (r#"{"host": "server", "elements": [{"delay_ms": -1}]}"#, "path, elements[0]: delay_ms is -1"),
         (&many, "number of elements is 33"),
+        (
+            r#"{"station": "phone", "access": null}"#,
+            "access: no station is called \"phone\"; use one of client",
+        ),
+        (
+            r#"{"station": "client", "access": {"radio_states": "lte", "rate": 1}}"#,
+            "access, access.rate: unknown field `rate`",
+        ),
     ] {
-        let message = PathDoc::parse(command, &hosts).unwrap_err().to_string();
+        let message = parse(command).unwrap_err().to_string();
         assert!(message.contains(part), "{message:?} lacks {part:?}");
     }
+    let Ok(Told::Access(0, doc)) = parse(r#"{"station": "client", "access": {"radio_states": "aro-lte"}}"#)
+    else {
+        panic!("an access network")
+    };
+    assert_eq!(doc.access.unwrap().queue_packets, 1000);
 }

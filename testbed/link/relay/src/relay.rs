@@ -22,7 +22,7 @@ use netjoule_link_model::scaling::Lateness;
 
 use crate::clock::{self, now_ns};
 use crate::commands::Commands;
-use crate::config::{Config, PathDoc};
+use crate::config::{Config, Told};
 use crate::error::LinkError;
 use crate::interface::KERNEL_QUEUE_PACKETS;
 use crate::port::Ports;
@@ -243,16 +243,26 @@ impl Relay {
         Ok(None)
     }
 
-    /// Changes the path as a command says, and answers what is in force then, or why nothing changed.
+    /// Does what a command says, and answers what is in force then, or why nothing changed.
     fn obey(&mut self, command: &str) {
-        match PathDoc::parse(command, &self.hosts) {
-            Ok((doc, host, params)) => {
+        let answer = self
+            .change(command)
+            .unwrap_or_else(|error| json!({"event": "error", "message": error.to_string()}));
+        say(&answer);
+    }
+
+    fn change(&mut self, command: &str) -> Result<Value, LinkError> {
+        Ok(match Told::parse(command, &self.stations, &self.hosts)? {
+            Told::Path(host, doc, params) => {
                 self.model.change_path(now_ns(), host, &params);
                 self.routers.change(host, &doc.elements);
-                say(&json!({"event": "path", "host": doc.host, "elements": doc.elements}));
+                json!({"event": "path", "host": doc.host, "elements": doc.elements})
             }
-            Err(error) => say(&json!({"event": "error", "message": error.to_string()})),
-        }
+            Told::Access(station, doc) => {
+                self.model.change_access(now_ns(), station, doc.access.as_ref())?;
+                json!({"event": "access", "station": doc.station, "access": doc.access})
+            }
+        })
     }
 
     fn note_lateness(&mut self, now_ns: u64) {

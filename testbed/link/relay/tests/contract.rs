@@ -3,12 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use netjoule_link::config::{Config, PathDoc};
+use netjoule_link::config::{Config, Told};
 use netjoule_link::routers::Routers;
+use netjoule_link_model::access::AccessConfig;
 use netjoule_link_model::mcs::{Phy, Standard};
 use netjoule_link_model::model::Model;
 use netjoule_link_model::path::Service;
 use netjoule_link_model::presets;
+use netjoule_link_model::radio_states;
 use netjoule_link_model::stats::{Counters, StationLine};
 use serde_json::{json, Value};
 
@@ -138,9 +140,16 @@ fn a_statistics_line_has_exactly_the_contract_s_fields() {
     let schema = contract("schemas/link_stats.schema.json");
     let phy = Phy::new(Standard::Vht, 9, Some(2), 80, 400).unwrap();
     let line = StationLine::new("client", (0, 100_000_000), Counters::default(), (1, 2), &phy);
-    let line = serde_json::to_value(line).unwrap();
+    assert!(validator(&schema).is_valid(&serde_json::to_value(&line).unwrap()));
+    let config: AccessConfig = serde_json::from_value(json!({"radio_states": "aro-lte"})).unwrap();
+    let step = config.open::<()>(0).unwrap().step(100_000_000);
+    let line = serde_json::to_value(StationLine { access: Some(step), ..line }).unwrap();
     assert!(validator(&schema).is_valid(&line));
     assert_eq!(keys(&schema["properties"]), keys(&line));
+    let access = &schema["properties"]["access"]["properties"];
+    assert_eq!(keys(access), keys(&line["access"]));
+    let state = &access["states"]["additionalProperties"]["properties"];
+    assert_eq!(keys(state), keys(&line["access"]["states"]["IDLE"]));
     // What the radio table takes over is named alike on both sides.
     let table = contract("tables/radio.table.json");
     let columns: BTreeSet<&str> =
@@ -153,13 +162,31 @@ fn a_statistics_line_has_exactly_the_contract_s_fields() {
 }
 
 #[test]
+fn the_factor_access_knows_every_radio_and_its_presets_can_be_opened() {
+    let factors = contract("factors.json");
+    let factors = factors["factors"].as_array().unwrap();
+    let access = factors.iter().find(|factor| factor["name"] == "access").unwrap();
+    assert_eq!(access["value"]["properties"]["radio_states"]["enum"], json!(radio_states::presets::NAMES));
+    let presets = access["presets"].as_object().unwrap();
+    assert!(presets.contains_key("wifi") && presets.contains_key("lte"));
+    for (name, preset) in presets {
+        let config: AccessConfig = serde_json::from_value(preset.clone()).unwrap();
+        assert!(config.open::<()>(0).is_ok(), "{name}");
+        let told = serde_json::to_value(&config).unwrap();
+        assert!(keys(&told).is_subset(&keys(&access["value"]["properties"])), "{told}");
+    }
+}
+
+#[test]
 fn a_line_of_a_router_has_exactly_the_contract_s_fields_and_a_ruled_one_its_ticks() {
     let router =
         |scaling: Value| json!({"rate_mbps": 10, "queue_packets": 42, "direction": "up", "scaling": scaling});
     let practra = router(json!({"kind": "practra", "interval_ms": 10, "phase_ms": 10}));
     let path =
         json!({"host": "server", "elements": [{"delay_ms": 1}, router(json!({"kind": "none"})), practra]});
-    let (doc, _, params) = PathDoc::parse(&path.to_string(), &["server".to_owned()]).unwrap();
+    let Ok(Told::Path(0, doc, params)) = Told::parse(&path.to_string(), &[], &["server".to_owned()]) else {
+        panic!("a path")
+    };
     let mut model: Model<()> = Model::new(1, Vec::new(), &[params], 0, 100_000_000);
     let routers = Routers::new([("server", &*doc.elements)].into_iter());
     // Asked 5 ms and 1 ms late, the third time for the tick at 30 ms.

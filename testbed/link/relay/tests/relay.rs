@@ -209,6 +209,65 @@ fn the_wired_path_delays_and_loses() {
     });
 }
 
+#[test]
+fn a_radio_that_sleeps_holds_the_first_packet_and_the_link_tells_what_it_spent() {
+    with_namespaces("a_radio_that_sleeps_holds_the_first_packet_and_the_link_tells_what_it_spent", || {
+        let bench = Bench::new("packet");
+        let mut relay = bench.start(&[]);
+        let mut told = |access: Value| {
+            let command = json!({"station": "client", "access": access});
+            writeln!(relay.stdin.as_mut().unwrap(), "{command}").unwrap();
+            relay.line()
+        };
+        let said = told(json!({"radio_states": "lte"}));
+        assert_eq!(said["event"], "error", "{said}");
+        let said = told(json!({"radio_states": "mobisys12", "rate_mbps": 100}));
+        assert_eq!(
+            (&said["event"], &said["access"]["radio_states"]),
+            (&json!("access"), &json!("mobisys12"))
+        );
+        let (client, server) = (udp(&bench.client, "10.77.0.2:0"), udp(&bench.server, "10.77.0.1:0"));
+        let mut stats = bench.subscribe();
+        // Nothing listens before a whole interval has been told.
+        let mut lines = vec![next_access(&mut stats)];
+        let way_ns = || {
+            let start_ns = now_ns();
+            exchange(&client, &server, 1);
+            now_ns() - start_ns
+        };
+        let first_ns = way_ns();
+        assert!((260_000_000..400_000_000).contains(&first_ns), "{first_ns} ns");
+        let next_ns = way_ns();
+        assert!(next_ns < 130_000_000, "{next_ns} ns");
+        while lines[lines.len() - 1]["access"]["state"] != "idle" || lines.len() < 20 {
+            lines.push(next_access(&mut stats));
+            assert!(lines.len() < 200, "it never sleeps again");
+        }
+        relay.finish();
+        let sum = |state: &str, what: &str| {
+            let told = |line: &Value| line["access"]["states"][state][what].as_f64().unwrap_or(0.0);
+            lines.iter().map(told).sum::<f64>()
+        };
+        let near = |actual: f64, expected: f64| assert!((actual / expected - 1.0).abs() < 1e-3, "{actual} J");
+        near(sum("PROMOTION", "energy_j"), 0.26 * 1.21);
+        near(sum("LONG_DRX", "energy_j"), 250.0 * (0.002 * 1.68 + 0.038 * 1.06));
+        // Two packets of 1,468 bytes; continuous reception lasts 0.1 s from the second one on.
+        let reception_s = sum("CR", "time_s");
+        assert!((0.1..0.25).contains(&reception_s), "{reception_s} s");
+        near(sum("CR", "energy_j"), 1.288 * reception_s + 2.0 * 1468.0 * 8e-6 * 0.438_39);
+    });
+}
+
+/// The next line of the first station.
+fn next_access(stats: &mut impl BufRead) -> Value {
+    loop {
+        let line = next_line(stats);
+        if line["station"] == "client" {
+            return line;
+        }
+    }
+}
+
 fn next_line(stats: &mut impl BufRead) -> Value {
     let mut line = String::new();
     stats.read_line(&mut line).unwrap();

@@ -50,9 +50,9 @@ from netjoule.testbeds.emulated.config import (
     meter_config,
     wired,
 )
-from netjoule.testbeds.emulated.routers import RouterLog
+from netjoule.testbeds.emulated.link_log import LinkLog
 from netjoule.topology.hosts import WIRED_ROLES
-from netjoule.topology.paths import asked_paths, in_force
+from netjoule.topology.paths import asked_paths, in_force, parameters
 from netjoule.topology.topology import Meter
 from netjoule.workload.load import Condition, Load, Place
 
@@ -101,7 +101,7 @@ class EmulatedTestbed(Testbed):
         self.hosts = {spot.host: NetnsHost(spot.host, spot.netns_file) for spot in self._spots}
         self.local = LocalHost("controller")
         self.stats_socket = self.folder / "link.sock"
-        self._routers = RouterLog(self.stats_socket, session.origin_ns)
+        self._link_log = LinkLog(self.stats_socket, session.origin_ns)
         self._pipelines: Sequence[_Pipeline] = ()
         self._link: LocalProcess | None = None
         self._said_by_link: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -117,7 +117,7 @@ class EmulatedTestbed(Testbed):
             {spot.host: spot.control_ipv4 for spot in self._spots},
             {name: self.topology.host(name).first_test_address for name in self.hosts},
             interfaces(self.topology),
-            routers=self._routers.rows,
+            routers=self._link_log.rows,
         )
 
     @property
@@ -129,10 +129,16 @@ class EmulatedTestbed(Testbed):
         ]
 
     async def apply(self, condition: Condition) -> Mapping[str, Any]:
-        """Set buffers, and paths of the running link. Raises RunFailed when the link does not say so."""
+        """Set buffers, paths and the clients' access networks. Raises RunFailed when the link refuses."""
         document, asked = self.topology.document, condition.testbed
         paths = asked_paths(document, asked)
         found = in_force(document, asked, {host: await self._set(host, paths[host]) for host in paths})
+        if (network := asked.get("access")) is not None:
+            access = dict(parameters(document, "access", network))
+            for spot in self._client_spots:
+                told = {"station": spot.host, "access": access}
+                said = await self._tell(told, "access", f"the access of {spot.host}")
+                found["access"] = said["access"]
         if (preset := asked.get("buffers")) is not None:
             for spot in self._client_spots:
                 await _run("nsenter", f"--net={spot.netns_file}", "sysctl", "-qw", buffers.setting(preset))
@@ -141,17 +147,20 @@ class EmulatedTestbed(Testbed):
 
     async def _set(self, host: str, elements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Set the path to a host; its elements as the link tells them."""
+        said = await self._tell({"host": host, "elements": elements}, "path", f"the path to {host}")
+        return list(said["elements"])
+
+    async def _tell(self, command: Mapping[str, Any], event: str, what: str) -> dict[str, Any]:
+        """Give the link a command; its answer. Raises RunFailed when it does not say that it is set."""
         assert self._link is not None
-        await self._link.write_line(json.dumps({"host": host, "elements": elements}))
+        await self._link.write_line(json.dumps(command))
         try:
             said = await asyncio.wait_for(self._said_by_link.get(), READY_TIMEOUT_S)
         except TimeoutError:
             said = {"message": f"no answer within {READY_TIMEOUT_S:g} s"}
-        if said.get("event") != "path":
-            raise RunFailed(
-                f"netjoule-link did not set the path to {host}: {said['message']}", code="not_in_force"
-            )
-        return list(said["elements"])
+        if said.get("event") != event:
+            raise RunFailed(f"netjoule-link did not set {what}: {said['message']}", code="not_in_force")
+        return said
 
     async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         """All hosts share the controller's kernel and so its clock."""
@@ -202,12 +211,12 @@ class EmulatedTestbed(Testbed):
         ready = await link.expect("ready", READY_TIMEOUT_S)
         self.versions["netjoule-link"] = ready.get("version")
         self.watch(link, "link_stopped", self._note_link)
-        follows = asyncio.ensure_future(self._routers.follow())
+        follows = asyncio.ensure_future(self._link_log.follow())
         self.stack.push_async_callback(cancelled, [follows])
 
     def _note_link(self, line: bytes) -> None:
         said = json.loads(line)
-        if said.get("event") in ("path", "error"):
+        if said.get("event") in ("path", "access", "error"):
             self._said_by_link.put_nowait(said)
 
     async def _start_meter(self, meter: Meter) -> _Pipeline:

@@ -99,6 +99,11 @@ impl<P> Serialiser<P> {
         (!self.is_idle() && last.end_ns != NEVER).then_some(last.end_ns)
     }
 
+    /// Packets that find a place now, as far as they are counted.
+    pub fn room(&self) -> usize {
+        self.limit.packets.saturating_sub(self.packets.len() - self.ended)
+    }
+
     /// Packets that wait, without the one in service.
     pub fn waiting(&self) -> usize {
         self.packets.len() - self.started
@@ -134,7 +139,7 @@ impl<P> Serialiser<P> {
     }
 
     fn has_room(&self, ip_bytes: u32) -> bool {
-        self.packets.len() - self.ended < self.limit.packets
+        self.room() > 0
             && (self.limit.bytes == u64::MAX
                 || self.held_bits() / 8 + u64::from(ip_bytes) <= self.limit.bytes)
     }
