@@ -12,10 +12,12 @@ import pytest
 import netjoule_contracts as contracts
 from netjoule.core import files
 from netjoule.core.errors import RunFailed
+from netjoule.design.timeline import Span
 from netjoule.radio import LinkStatsReader, RadioRecord
 from netjoule.radio import log as radio_log
 from netjoule.radio.emulated_link import record_from_stats
 from netjoule.radio.log import RadioLog
+from netjoule.radio.state_energy import entry
 
 STATS = {
     "kind": "station",
@@ -59,6 +61,35 @@ def test_a_station_line_becomes_a_record_in_campaign_time() -> None:
         ppdus_rx=2,
         source="link",
     )
+
+
+def test_a_radio_that_sleeps_tells_its_state_and_what_it_spent_is_shared_by_time_at_an_edge() -> None:
+    def line(number: int, **states: float) -> dict[str, Any]:
+        told = {name: {"time_s": 0.1 / len(states), "energy_j": energy} for name, energy in states.items()}
+        access = {"state": "cr", "states": told, "held_packets": 2, "held_s": 0.4}
+        return STATS | {"t_start_ns": number * 10**8, "t_end_ns": (number + 1) * 10**8, "access": access}
+
+    lines = [line(0, IDLE=1.0), line(1, IDLE=0.2, CR=0.6), line(2, CR=1.0)]
+    records = [record_from_stats(told, origin_ns=0) for told in lines]
+    assert {record.state for record in records} == {"cr"}
+    assert list(records[0].as_row()) == [field["name"] for field in contracts.table("radio")["fields"]]
+    steps = [record.step for record in records if record.step is not None]
+    found = entry("client", steps, {"measure": Span(0.15, 0.3), "tail": None})
+    assert found == {
+        "node": "client",
+        "power_source": "modelled",
+        "measure": {
+            "energy_j": pytest.approx(1.4),
+            "states": {
+                "IDLE": {"time_s": pytest.approx(0.025), "energy_j": pytest.approx(0.1)},
+                "CR": {"time_s": pytest.approx(0.125), "energy_j": pytest.approx(1.3)},
+            },
+            "held_packets": pytest.approx(3),
+            "held_s": pytest.approx(0.6),
+        },
+        "tail": None,
+    }
+    assert entry("client", steps, {"measure": Span(1.0, 2.0), "tail": None}) is None
 
 
 def test_a_record_has_exactly_the_columns_of_the_contract(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tiny_campaign import CONSTANT_METER, netjoule, table, written
 
 import netjoule_contracts as contracts
 from netjoule.core.errors import RunFailed
-from netjoule.testbeds.emulated.link_log import LinkLog
+from netjoule.testbeds.emulated.routers import RouterLog
 
 ORIGIN_NS = 5_000_000_000
 
@@ -37,13 +37,13 @@ def test_a_run_takes_the_steps_of_its_time_and_those_before_are_forgotten(tmp_pa
         if told["kind"] == "router":
             contracts.validate("link_router", told)
 
-    async def told_by(socket: Path) -> LinkLog:
+    async def told_by(socket: Path) -> RouterLog:
         async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"".join(json.dumps(one).encode() + b"\n" for one in lines) + b'{"kind": "rou')
             writer.close()
 
         async with await asyncio.start_unix_server(serve, socket):
-            log = LinkLog(socket, ORIGIN_NS)
+            log = RouterLog(socket, ORIGIN_NS)
             await log.follow()  # until the link ends, in the middle of a line
             return log
 
@@ -57,7 +57,7 @@ def test_a_run_takes_the_steps_of_its_time_and_those_before_are_forgotten(tmp_pa
 
 def test_a_link_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunFailed) as caught:
-        asyncio.run(LinkLog(tmp_path / "none.sock", 0).follow())
+        asyncio.run(RouterLog(tmp_path / "none.sock", 0).follow())
     assert caught.value.code == "link_stopped"
 
 

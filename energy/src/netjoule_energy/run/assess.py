@@ -90,6 +90,7 @@ def _result(
         window=None if span is None else _window(source, span.window),
         work=None if span is None else _work(source, span, u95_rate),
         measures=run["measures"],
+        radio_states=tuple(run.get("radio_states", ())) or None,
         valid=run["status"] == "done" and not any(reason.code in invalidating for reason in kept),
         reasons=kept,
         nodes=tuple(nodes),

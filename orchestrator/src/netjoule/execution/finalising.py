@@ -45,6 +45,9 @@ class Finaliser:
         ]:
             self._add(run, reason.code, reason)
         self._judge_readers(run, idle)
+        spans = {name: Span.of(windows[name]) if windows[name] else None for name in ("measure", "tail")}
+        if energies := self._radio.state_energies(spans):
+            run.document["radio_states"] = energies
         earlier, self._remarks = self._remarks, []
         for remark in [*earlier, *self._bench.testbed.take_remarks()]:
             about = Reason("", remark.detail)

@@ -11,6 +11,7 @@ from typing import Any
 
 from netjoule.core.errors import RunFailed
 from netjoule.radio.reader import RadioRecord
+from netjoule.radio.state_energy import StateStep
 
 
 class LinkStatsReader:
@@ -60,12 +61,15 @@ def record_from_stats(stats: Mapping[str, Any], origin_ns: int) -> RadioRecord:
     The emulated radio has no received power. It sleeps where an access network stands before it, which then
     tells its state.
     """
+    start_s, end_s = ((int(stats[f"t_{edge}_ns"]) - origin_ns) / 1e9 for edge in ("start", "end"))
+    access = stats.get("access")
     return RadioRecord.of(
         stats,
-        t_s=(int(stats["t_end_ns"]) - origin_ns) / 1e9,
+        t_s=end_s,
         failed=stats.get("drops"),
         power_save=False,
         station=None,
         source="link",
-        state=stats.get("access", {}).get("state"),
+        state=access and access["state"],
+        step=access and StateStep(start_s, end_s, access),
     )

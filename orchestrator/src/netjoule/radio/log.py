@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from netjoule.core.errors import NetjouleError
 from netjoule.design.timeline import Span
-from netjoule.radio import RadioReader, RadioRecord
+from netjoule.radio import RadioReader, RadioRecord, state_energy
 from netjoule.radio.rates import RateLimits
 from netjoule.radio.reader_cost import Look, ReaderCost, cores
+from netjoule.radio.state_energy import StateStep
 
 IDLE = "idle"
 BATCH_RECORDS = 10  # one write a second at ten records a second: less work while a meter reads
@@ -22,6 +23,8 @@ REOPEN_PAUSE_S = 1.0
 FAULTS_KEPT = 1000
 LOOKS_KEPT = 20_000
 """Per node: hours of one look a second, more than any run with its idle windows lasts."""
+STEPS_KEPT = 100_000
+"""Per node: hours at ten a second."""
 _AWAY = {
     "disassociated": "{node} is not associated",
     "interface_gone": "{node} has lost its radio interface",
@@ -66,6 +69,7 @@ class RadioLog:
         self._clients = frozenset(clients)
         self._faults: deque[RadioFault] = deque(maxlen=FAULTS_KEPT)
         self._looks: dict[str, deque[Look]] = {}
+        self._steps: dict[str, deque[StateStep]] = {}
         self._limits = limits or RateLimits()
         self._strays: deque[RadioFault] = deque(maxlen=LOOKS_KEPT)
         self._away: set[str] = set()
@@ -109,6 +113,11 @@ class RadioLog:
             if in_idle is not None and in_measure is not None:
                 found.append(ReaderCost(node, in_idle, in_measure))
         return found
+
+    def state_energies(self, spans: Mapping[str, Span | None]) -> list[dict[str, Any]]:
+        """What each radio with modelled states spent in these windows: `radio_states` of run.json."""
+        found = (state_energy.entry(node, steps, spans) for node, steps in self._steps.items())
+        return [entry for entry in found if entry is not None]
 
     def idle_since(self, t_s: float) -> bool | None:
         """Whether all radios that tell their states were idle at a look after `t_s`; None when none tells."""
@@ -172,6 +181,8 @@ class RadioLog:
                 if record.reader_cpu_s is not None:
                     looks = self._looks.setdefault(reader.node, deque(maxlen=LOOKS_KEPT))
                     looks.append((record.t_s, record.reader_cpu_s))
+                if record.step is not None:
+                    self._steps.setdefault(reader.node, deque(maxlen=STEPS_KEPT)).append(record.step)
                 rows.append(record.as_row())
                 # A new state is written at once: the tail of a run that waits for its result ends there.
                 if self._is_new_state(reader.node, record) or len(rows) >= BATCH_RECORDS:

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Protocol
+
+from netjoule.radio.state_energy import StateStep
 
 
 @dataclass(frozen=True)
@@ -14,7 +16,8 @@ class RadioRecord:
 
     Counts and air times are those of the time since the previous record. Rates are those of the last frame
     sent, with `rx_` those of the last one received. `flag` names what is doubtful about the record, empty
-    when nothing is. `state` is idle, or another of those between which the radio's power steps.
+    when nothing is. `state` is idle, or another of those between which the radio's power steps;
+    `step`, which is no column, is what such a radio spent by its model.
     """
 
     t_s: float
@@ -44,6 +47,7 @@ class RadioRecord:
     reader_cpu_s: float | None = None
     flag: str = ""
     state: str | None = None
+    step: StateStep | None = None
 
     @classmethod
     def of(cls, told: Mapping[str, Any], **own: Any) -> RadioRecord:
@@ -54,7 +58,9 @@ class RadioRecord:
     def as_row(self) -> dict[str, Any]:
         """The record as a row of radio/<node>.csv."""
         word = None if self.power_save is None else "on" if self.power_save else "off"
-        return asdict(self) | {"power_save": word}
+        row = asdict(replace(self, step=None)) | {"power_save": word}
+        del row["step"]
+        return row
 
 
 class RadioReader(Protocol):

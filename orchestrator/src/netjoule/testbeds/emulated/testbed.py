@@ -50,7 +50,7 @@ from netjoule.testbeds.emulated.config import (
     meter_config,
     wired,
 )
-from netjoule.testbeds.emulated.link_log import LinkLog
+from netjoule.testbeds.emulated.routers import RouterLog
 from netjoule.topology.hosts import WIRED_ROLES
 from netjoule.topology.paths import asked_paths, in_force, parameters
 from netjoule.topology.topology import Meter
@@ -101,7 +101,7 @@ class EmulatedTestbed(Testbed):
         self.hosts = {spot.host: NetnsHost(spot.host, spot.netns_file) for spot in self._spots}
         self.local = LocalHost("controller")
         self.stats_socket = self.folder / "link.sock"
-        self._link_log = LinkLog(self.stats_socket, session.origin_ns)
+        self._routers = RouterLog(self.stats_socket, session.origin_ns)
         self._pipelines: Sequence[_Pipeline] = ()
         self._link: LocalProcess | None = None
         self._said_by_link: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -117,7 +117,7 @@ class EmulatedTestbed(Testbed):
             {spot.host: spot.control_ipv4 for spot in self._spots},
             {name: self.topology.host(name).first_test_address for name in self.hosts},
             interfaces(self.topology),
-            routers=self._link_log.rows,
+            routers=self._routers.rows,
         )
 
     @property
@@ -211,7 +211,7 @@ class EmulatedTestbed(Testbed):
         ready = await link.expect("ready", READY_TIMEOUT_S)
         self.versions["netjoule-link"] = ready.get("version")
         self.watch(link, "link_stopped", self._note_link)
-        follows = asyncio.ensure_future(self._link_log.follow())
+        follows = asyncio.ensure_future(self._routers.follow())
         self.stack.push_async_callback(cancelled, [follows])
 
     def _note_link(self, line: bytes) -> None:

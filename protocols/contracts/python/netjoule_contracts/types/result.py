@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -33,6 +33,10 @@ class Result(Document, frozen=True, kw_only=True):
     work: Work | None
     # What else the load measured; held to the contract result_<load>.
     measures: dict[str, float | None]
+    # What the radios of the clients spent by the model of their states (factor access), which is no part of
+    # what the meters read; absent where nothing models them. Steps of 0.1 s, those at an edge of a window
+    # shared by time.
+    radio_states: tuple[dict[str, Any], ...] | None = None
     # Parts of the work when there are several; absent for one.
     parts: tuple[ResultPart, ...] | None = None
     # How evenly the parts shared the window; absent for one.

@@ -56,6 +56,10 @@ class Run(Document, frozen=True, kw_only=True):
     control: dict[str, Any] | None
     # What reading the radios took of their hosts' CPUs; absent when no reader tells it.
     reader_cpu: tuple[dict[str, Any], ...] | None = None
+    # What the radios of the clients spent by the model of their states (factor access), which is no part of
+    # what the meters read; absent where nothing models them. Steps of 0.1 s, those at an edge of a window
+    # shared by time.
+    radio_states: tuple[dict[str, Any], ...] | None = None
     # Start, RFC 3339.
     started_utc: str
     # Versions by program or package; null when absent.

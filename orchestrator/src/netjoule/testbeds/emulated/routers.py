@@ -17,7 +17,7 @@ _MOST_ROWS = 100_000
 """Two routers for more than an hour, longer than any run."""
 
 
-class LinkLog:
+class RouterLog:
     """Follows the link's statistics socket; a run takes the rows of its time."""
 
     def __init__(self, socket: Path, origin_ns: int) -> None:
