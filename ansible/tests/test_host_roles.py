@@ -8,7 +8,6 @@ The host is a network namespace with a /run of its own.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -24,6 +23,7 @@ from typing import Any
 
 import pytest
 import warm_python
+import wheels
 from networks import SEED_2013
 from render import ANSIBLE
 from sshd import search_path
@@ -47,6 +47,7 @@ RUNNING = {
     ],
     "clock_sync": ["chrony.service"],
     "traffic_host": [],
+    "web_server": [],
     "meter_host": [],
 }
 SET_UP = """
@@ -84,6 +85,10 @@ class Host:
             "clock_sync_conf_dir": str(self.folder / "conf.d"),
             "traffic_host_bin_dir": "/run",
             "traffic_host_builds": binaries.builds(programs.checkout()),
+            "web_server_bin_dir": "/run",
+            "web_server_install_dir": "/run/opt-web",
+            "web_server_python": sys.executable,
+            **wheels.caddy(self.folder),
             "meter_host_bin_dir": "/run",
             "meter_host_install_dir": "/run/opt",
             "meter_host_udev_rules_dir": "/run/udev-rules",
@@ -296,6 +301,7 @@ def test_chrony_of_the_distribution_follows_the_reference_and_its_own_sources_ag
             "The sources are of def.",
         ),
         ("traffic_host", {}, "is missing or another build than the controller's"),
+        ("web_server", {}, "/run/caddy version` of host says"),
         ("meter_host", {}, "netjoule-meters does not run on host"),
         (
             "traffic_host",
@@ -334,20 +340,12 @@ def test_who_is_new_in_a_group_logs_in_again(host: Host) -> None:
 @pytest.mark.parametrize("host", ["meter_host"], indirect=True)
 @pytest.mark.parametrize("changed", [False, True])
 def test_only_what_is_locked_is_installed(host: Host, changed: bool) -> None:
-    wheel = host.folder / "shellingham-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as file:
-        about = "shellingham-1.0.dist-info"
-        file.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: shellingham\nVersion: 1.0\n")
-        file.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        file.writestr(f"{about}/RECORD", "")
-    hashed = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    if changed:
-        with zipfile.ZipFile(wheel, "a") as file:
-            file.writestr("shellingham.py", "# not what was locked")
     other = f"other==2 \\\n    --hash=sha256:{'0' * 64}\n"
-    (host.folder / "requirements.txt").write_text(
-        f"{other}shellingham==1.0 \\\n    --hash=sha256:{hashed}\n    # via typer\n"
-    )
+    locked = wheels.locked(host.folder, "shellingham", "1.0")
+    (host.folder / "requirements.txt").write_text(f"{other}{locked}    # via typer\n")
+    if changed:
+        with zipfile.ZipFile(host.folder / "shellingham-1.0-py3-none-any.whl", "a") as file:
+            file.writestr("shellingham.py", "# not what was locked")
     options = ["--no-index", "--find-links", str(host.folder)]
     code, _, text = host.play("main", meter_host_pip_options=options)
     if changed:
@@ -356,3 +354,38 @@ def test_only_what_is_locked_is_installed(host: Host, changed: bool) -> None:
     else:
         assert code == 0, text
         assert "shellingham==1.0" in host.says("/run/opt/venv/bin/pip", "freeze")
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize("host", ["web_server"], indirect=True)
+def test_a_web_server_gets_caddy_as_locked_and_gives_it_back(host: Host) -> None:
+    code, changed, text = host.play("main", "--check")
+    assert code == 0, text
+    assert changed > 0
+    assert host.says("ls", "/run") == ""
+
+    code, _, text = host.play("main")
+    assert code == 0, text
+    assert host.says("/run/caddy", "version").startswith(f"v{wheels.CADDY} ")
+    code, changed, text = host.play("main")
+    assert (code, changed) == (0, 0), text
+    code, _, text = host.play("verify")
+    assert code == 0, text
+
+    code, _, text = host.play("teardown")
+    assert code == 0, text
+    assert host.says("ls", "/run") == ""
+    code, changed, text = host.play("teardown")
+    assert (code, changed) == (0, 0), text
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize("host", ["web_server"], indirect=True)
+def test_a_caddy_of_the_hosts_own_stays(host: Host) -> None:
+    host.says("sh", "-c", "echo theirs >/run/caddy")
+    code, _, text = host.play("main")
+    assert code != 0
+    assert "host has a Caddy of its own in /run/caddy: remove it" in " ".join(text.split())
+    code, changed, text = host.play("teardown")
+    assert (code, changed) == (0, 0), text
+    assert host.says("cat", "/run/caddy") == "theirs\n"

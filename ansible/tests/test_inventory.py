@@ -72,6 +72,21 @@ def test_a_passphrase_that_is_not_there_stops_only_the_task_that_uses_it(tmp_pat
     )
 
 
+def test_clients_get_download_programs_where_a_host_has_web_servers(tmp_path: Path) -> None:
+    transfers = tmp_path / "transfers.yaml"
+    transfers.write_text(MODERN.read_text().replace("roles: [server]", "roles: [server, web_server]"))
+    defaults = ANSIBLE / "roles/traffic_host/defaults/main.yml"
+    show = ("-m", "debug", "-a", "var=traffic_host_packages", "-e", f"@{defaults}")
+    for inventory, host, found in (
+        (transfers, "laptop", True),
+        (transfers, "tower", False),
+        (MODERN, "laptop", False),
+    ):
+        answer = ask("ansible", inventory, tmp_path, host, *show).stdout
+        assert '"iperf3"' in answer
+        assert ('"wget2"' in answer) == found
+
+
 def test_text_of_the_topology_is_never_a_template(tmp_path: Path) -> None:
     odd = tmp_path / "odd.yaml"
     odd.write_text(MODERN.read_text().replace("ssid: netjoule-modern", 'ssid: "{{ 6 * 7 }}"'))

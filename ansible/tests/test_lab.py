@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import sshd_hosts
 import warm_python
+import wheels
 from render import PASSPHRASE, RECORDED
 from sshd_hosts import CONTROL, Lab
 
@@ -39,6 +40,8 @@ OF_NAMESPACES: dict[str, Any] = {
     "meter_host_install_dir": "/run/opt",
     "meter_host_udev_rules_dir": "/run/udev-rules",
     "meter_host_pip_options": ["--no-index"],  # no network; PYTHONPATH has what it needs
+    "web_server_python": sys.executable,
+    "web_server_install_dir": "/run/opt-web",
 }
 
 
@@ -53,6 +56,7 @@ def topology(lab: Lab) -> dict[str, Any]:
         "tower",
         "access_point",
         "server",
+        "web_server",
         test_addresses={"ipv4": "10.77.0.1", "ipv6": "fd77::1"},
         radio={"interface": "wlan0", "addresses": ["10.77.0.1/24", "fd77::1/64"]},
     )
@@ -110,6 +114,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
         (tmp_path / "rack.yaml").write_text(json.dumps(topology(up)))
         (tmp_path / "requirements.txt").touch()
         own = OF_NAMESPACES | {
+            **wheels.caddy(tmp_path),
             "meter_host_wheel_dir": str(tmp_path / "wheels"),
             "meter_host_requirements": str(tmp_path / "requirements.txt"),
         }
@@ -159,6 +164,8 @@ def test_life_of_a_lab(lab: Lab) -> None:
     healthy = netjoule(lab, "doctor")
     assert healthy.returncode == 0, healthy.stdout + healthy.stderr
     assert "ok    laptop: the path MTU" in healthy.stdout
+
+    assert lab.on("tower", "caddy version").startswith(f"v{wheels.CADDY} ")
 
     assert changes(netjoule(lab, "provision", "--teardown")) > 0
     for host in CONTROL:

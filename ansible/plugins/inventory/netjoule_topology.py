@@ -17,7 +17,8 @@ DOCUMENTATION = """
 name: netjoule_topology
 short_description: Hosts of a netjoule topology file
 description:
-  - Groups are the roles of the topology (client, access_point, server, meter_host, observer, controller).
+  - Groups are the roles of the topology (client, access_point, server, web_server, meter_host,
+    observer, controller).
   - The passphrase of the radio network is looked up when a task uses netjoule_wifi, and not before;
     netjoule_network is the network without it, for what only compares.
 author: [netjoule]

@@ -14,7 +14,7 @@ Interface = IPv4Interface | IPv6Interface
 
 WIRED_ROLES = ("server", "proxy", "origin", "dns", "router")
 """Of hosts behind the access point."""
-ROLES = ("client", "access_point", "server", "meter_host", "observer", "controller")
+ROLES = ("client", "access_point", "server", "web_server", "meter_host", "observer", "controller")
 """That are provisioned: the groups of Ansible's inventory."""
 PREFIX_LENGTHS = {"ipv4": 24, "ipv6": 64}  # of a test address that does not tell its own
 
