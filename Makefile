@@ -98,7 +98,7 @@ fmt: ## put Rust and Python into their format, write the types of documents and 
 	$(PY) -m ruff format .
 	Rscript --vanilla -e 'roxygen2::roxygenise("analysis-r", roclets = c("namespace", "rd"), load_code = "source")'
 
-dist: ## static netjoule-traffic and netjoule-link for lab hosts of other machines, into dist/<machine>/
+dist: ## static netjoule-traffic, netjoule-transfer and netjoule-link for lab hosts of other machines, into dist/<machine>/
 	@scripts/dist.sh
 
 bench: ## ratios against iperf3, D-ITG, NetPerfMeter, quiche, curl, the link model, ns-2 and the kernel's DCCP, in one run on this machine; the analysis of 9,600 runs

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Static netjoule-traffic and netjoule-link for hosts of a lab: dist/<machine>/, machine as `uname -m` names it there,
-# and in the file `commit` beside them what they are built from.
+# Static netjoule-traffic, netjoule-transfer and netjoule-link for hosts of a lab: dist/<machine>/, machine as `uname -m`
+# names it there, and in the file `commit` beside them what they are built from.
 #   scripts/dist.sh [MACHINE...]     default: x86_64 aarch64
 # Needs per machine Rust's target MACHINE-unknown-linux-gnu, a C++ compiler for it and its static C library; what is
 # missing is said with the command that brings it, the other machine is built all the same, and the exit code is 3.
 # Names are not resolved by a static glibc program without the host's own libraries: give flows addresses.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-PROGRAMS=(netjoule-traffic netjoule-link)
+PROGRAMS=(netjoule-traffic netjoule-transfer netjoule-link)
 
 say() { printf 'dist: %s\n' "$*"; }
 
@@ -39,7 +39,7 @@ build() { # machine; the caller looks at how it ends, so that set -e is off in h
   # Optimised across crates (QUIC takes 13 % less CPU), which the many programs of the tests would take minutes for.
   env "CC_$name=$gcc" "CXX_$name=$gxx" "CARGO_TARGET_${upper}_LINKER=$gcc" CARGO_PROFILE_RELEASE_LTO=thin \
     "CARGO_TARGET_${upper}_RUSTFLAGS=-C target-feature=+crt-static" \
-    cargo build --quiet --release --locked --target "$target" --target-dir target/dist -p netjoule-traffic -p netjoule-link || return 1
+    cargo build --quiet --release --locked --target "$target" --target-dir target/dist "${PROGRAMS[@]/#/--package=}" || return 1
   mkdir -p "dist/$machine"
   rm -f "dist/$machine/commit"
   for program in "${PROGRAMS[@]}"; do

@@ -8,19 +8,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = ("netjoule-traffic", "netjoule-link")
+PROGRAMS = ("netjoule-traffic", "netjoule-transfer", "netjoule-link")
 TOOLS = ("bash", "chmod", "cp", "dirname", "env", "grep", "mkdir", "rm", "sed", "tr")
 MACHINES = {"x86_64": "", "aarch64": "aarch64-linux-gnu-"}
 COMMIT = "0123456789ab"
 OLD, NEW = "old", "new"
-# Its target is the word after --target; the programs that it makes say what they are.
+# Its target is the word after --target; the programs of the packages that it is told say what they are.
 CARGO = """
 while [ "$1" != --target ]; do shift; done
-{ echo "$2"; env; } >>cargo.$2
-mkdir -p target/dist/$2/release
-for program in netjoule-traffic netjoule-link; do
-  printf '#!%s\\necho new\\n' "$BASH" >target/dist/$2/release/$program
-  chmod +x target/dist/$2/release/$program
+target=$2
+{ echo "$target"; env; } >>cargo.$target
+mkdir -p target/dist/$target/release
+for word in "$@"; do
+  case $word in --package=*) program=target/dist/$target/release/${word#--package=} ;; *) continue ;; esac
+  printf '#!%s\\necho new\\n' "$BASH" >$program
+  chmod +x $program
 done
 """
 READY = {
@@ -75,7 +77,7 @@ def dist(tree: Path, *machines: str, **changed: str | None) -> subprocess.Comple
 
 
 def built(tree: Path, machine: str) -> bool:
-    """Whether both programs are the new ones, with what they are of beside them."""
+    """Whether all programs are the new ones, with what they are of beside them."""
     folder = tree / "dist" / machine
     new = all((folder / name).read_text().endswith(f"{NEW}\n") for name in PROGRAMS)
     commit = folder / "commit"

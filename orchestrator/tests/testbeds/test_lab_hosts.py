@@ -260,6 +260,15 @@ def test_a_static_build_of_these_sources_is_pushed_and_named(tree: Path, machine
     assert chosen(machine, tree) == (f"dist/{machine}", f"dist/{machine} of commit abc")
 
 
+def test_a_host_of_another_machine_gets_the_build_of_each_program(tree: Path) -> None:
+    assert build_for("other", tree, "netjoule-transfer") is None  # `make dist` of a former commit has none
+    static = tree / "dist/other/netjoule-transfer"
+    built(static, 1767225600)
+    build = build_for("other", tree, "netjoule-transfer")
+    assert build is not None
+    assert build.path == static
+
+
 def test_an_older_static_build_gives_way_to_the_controllers_own(tree: Path) -> None:
     built(tree / "target" / binaries.PROGRAM, 1767225660)
     at_commit(tree, "def")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""netjoule-traffic on every host, of its architecture and of the controller's version.
+"""netjoule-traffic and netjoule-transfer on every host, of its architecture and of the controller's version.
 
-The build for a host is dist/<machine>/netjoule-traffic (`make dist`: static), made of the sources that are
+The build for a host is dist/<machine>/<program> (`make dist`: static), made of the sources that are
 here now, or the controller's own when the machines are equal and it is the later one. A host that has these
 very bytes installed runs them; another gets a copy in its cache.
 """
