@@ -13,7 +13,9 @@ term_parameters <- list(
   constant = c(p0 = "p0_w"),
   linear = c(p0 = "p0_w", frames = "frame_j", air_time = "air_time_w"),
   cross_factor = c(idle = "rho_id_w", generated_frames = "gamma_xg_j", received_frames = "gamma_xr_j"),
-  cpu = c(base = "base_w", radio_idle = "rho_idle_w", radio_tx = "rho_tx_w", radio_rx = "rho_rx_w", cpu = "core_w")
+  cpu = c(base = "base_w", radio_idle = "rho_idle_w", radio_tx = "rho_tx_w", radio_rx = "rho_rx_w", cpu = "core_w"),
+  phone = c(cpu_idle = "cpu_idle_w", cpu = "core_w", wifi_on = "wifi_on_w", wifi_active = "wifi_active_w"),
+  connections = c(idle = "idle_w", active = "active_w", rate = "rate_w_per_mbps", connections = "connection_w")
 )
 table_terms <- c(tx = "rho_tx", rx = "rho_rx")
 

@@ -12,6 +12,7 @@ from netjoule_devices.errors import UsageError
 from netjoule_devices.model import load_model, model_names, parse_model
 
 PUBLISHED = ("galaxy-note-10-1", "htc-legend", "linksys-wrt54g", "raspberry-pi", "soekris-net4826-48")
+PHONES = ("galaxy-nexus-l700", "galaxy-s4", "galaxy-s5", "nexus-s")
 CONSTANT = """
 schema_version: 1
 name: lamp
@@ -31,10 +32,12 @@ def test_model_of_the_package_loads_under_its_name(name: str) -> None:
     assert load_model(name).name == name
 
 
-def test_both_forms_and_the_test_models_are_there() -> None:
+def test_every_form_has_its_models() -> None:
     forms = {name: load_model(name).form for name in model_names()}
     assert forms == dict.fromkeys(PUBLISHED, "cross_factor") | {
+        **dict.fromkeys(PHONES, "phone"),
         "laptop-cpu": "cpu",
+        "s5-seed": "connections",
         "constant": "constant",
         "linear": "linear",
     }
@@ -47,6 +50,41 @@ def test_published_tables_are_complete_at_their_power(name: str) -> None:
     assert [rate for rate, _ in model.rho_rx] == [6, 12, 24, 48]
     assert model.parameters["tx_power_dbm"] == 15
     assert model.validity == {"frames_per_s": (0, 2000), "phy_rate_mbps": (6, 54)}
+
+
+@pytest.mark.parametrize("name", PHONES)
+def test_phones_say_whose_word_they_are_and_where_it_stands(name: str) -> None:
+    model = load_model(name)
+    assert model.status == "vendor_declared"
+    assert "@" in model.source
+    assert "power_profile.xml" in model.source
+    assert not any(model.relative_uncertainty.values())
+
+
+def test_a_changed_parameter_is_part_of_the_name() -> None:
+    model = load_model("s5-seed:connection_w=0.03,active_w=2")
+    assert (model.name, model.status) == ("s5-seed:connection_w=0.03,active_w=2", "fitted")
+    unchanged = load_model("s5-seed").parameters
+    assert model.parameters == unchanged | {"connection_w": 0.03, "active_w": 2.0}
+
+
+def test_a_changed_parameter_has_no_uncertainty_of_its_source() -> None:
+    ratios = load_model("laptop-cpu:rho_tx_w=2").relative_uncertainty
+    assert (ratios["rho_tx_w"], ratios["rho_rx_w"]) == (None, 0.0007)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "s5-seed:connections_w=1",
+        "s5-seed:connection_w=much",
+        "s5-seed:connection_w=-1",
+        "raspberry-pi:tx_power_dbm=9",
+    ],
+)
+def test_a_change_that_is_none_is_named(reference: str) -> None:
+    with raises(UsageError):
+        load_model(reference)
 
 
 def test_model_from_a_file(tmp_path: Path) -> None:

@@ -100,6 +100,44 @@ def test_default_device_covers_the_sweep_and_charges_cpu() -> None:
     assert is_extrapolated(model, Activity(0.1, cpu_s=7.0))
 
 
+def test_a_phone_draws_what_its_profile_declares() -> None:
+    activity = Activity(2.0, airtime_tx_s=0.2, airtime_rx_s=0.8, frames_rx=900, cpu_s=0.5)
+    terms = terms_w(load_model("galaxy-s5:cpu_scale=4"), activity)
+    mw = {"cpu_idle": 3.1, "cpu": 348 * 4 * 0.25, "wifi_on": 3, "wifi_active": 240 * 0.5}
+    assert terms == pytest.approx({name: 3.8e-3 * ma for name, ma in mw.items()})
+    assert not is_extrapolated(load_model("galaxy-s5"), activity)
+
+
+def test_an_equal_transfer_costs_phones_what_their_profiles_say() -> None:
+    """100 s with 10 % air time and 5 % of a core, above idle: mA of Wi-Fi and CPU, times 3.8 V."""
+    transfer = Activity(100.0, airtime_rx_s=10.0, frames_rx=9000, cpu_s=5.0)
+    declared = {"galaxy-s5": (240, 348), "galaxy-s4": (145, 118), "galaxy-nexus-l700": (150, 397)}
+    declared["nexus-s"] = (120, 259)
+    for name, (wifi_ma, core_ma) in declared.items():
+        model = load_model(name)
+        above_w = sum(terms_w(model, transfer).values()) - sum(terms_w(model, Activity(100.0)).values())
+        assert 100 * above_w == pytest.approx(3.8e-3 * (10 * wifi_ma + 5 * core_ma))
+
+
+@pytest.mark.parametrize(
+    ("reference", "share"), [("", 0.015), (":connection_w=0", 0), (":connection_w=0.03", 0.03)]
+)
+def test_the_fitted_phone_has_the_closed_form_of_its_source(reference: str, share: float) -> None:
+    model = load_model(f"s5-seed{reference}")
+    activity = Activity(0.1, received_bytes=42e6 / 8 * 0.1, connections=16)
+    terms = terms_w(model, activity)
+    assert sum(terms.values()) - terms["idle"] == pytest.approx(1 + 0.075 * 42 + share * 16)
+    assert sum(terms_w(model, Activity(0.1)).values()) == terms["idle"]
+    assert not is_extrapolated(model, activity)
+
+
+def test_what_comes_without_a_tcp_connection_is_flagged() -> None:
+    model = load_model("s5-seed")
+    assert is_extrapolated(model, Activity(0.1, received_bytes=1e6))
+    assert not is_extrapolated(model, Activity(0.1, received_bytes=1e3))
+    assert is_extrapolated(model, Activity(0.1, received_bytes=1e5, connections=65))
+
+
 def test_test_devices_have_closed_forms() -> None:
     busy = Activity(2.0, airtime_tx_s=0.4, airtime_rx_s=0.1, frames_tx=900, frames_rx=100, cpu_s=9.0)
     assert sum(terms_w(load_model("constant"), busy).values()) == 8.0
@@ -115,6 +153,8 @@ activities = st.builds(
     frames_rx=st.integers(0, 10_000),
     phy_rate_mbps=st.sampled_from([None, 6.0, 54.0, 216.0, 780.0]),
     cpu_s=st.floats(0.0, 0.1),
+    received_bytes=st.floats(0.0, 1e7),
+    connections=st.integers(0, 64),
 )
 
 
@@ -129,6 +169,8 @@ def test_power_depends_on_rates_not_on_the_length_of_a_sample(name: str, one: Ac
         0,
         one.phy_rate_mbps,
         one.cpu_s * factor,
+        one.received_bytes * factor,
+        one.connections,
     )
     model = load_model(name)
     assert terms_w(model, longer) == pytest.approx(terms_w(model, one))
@@ -149,12 +191,23 @@ def scaled(model: DeviceModel, parameter: str, factor: float) -> DeviceModel:
     return replace(model, parameters=model.parameters | {parameter: factor * model.parameters[parameter]})
 
 
-@pytest.mark.parametrize("name", ["constant", "linear", "raspberry-pi", "laptop-cpu"])
+@pytest.mark.parametrize("name", ["constant", "linear", "raspberry-pi", "laptop-cpu", "nexus-s", "s5-seed"])
 def test_each_term_moves_with_the_parameter_that_the_analysis_draws_for_it(name: str) -> None:
     vectors = netjoule_contracts.root() / "vectors" / "device_terms.json"
     model = load_model(name)
     expected = json.loads(vectors.read_text(encoding="utf-8"))["forms"][model.form]
-    busy = Activity(1.0, 0.3, 0.1, frames_tx=900, frames_rx=300, retries=50, phy_rate_mbps=30.0, cpu_s=0.4)
+    busy = Activity(
+        1.0,
+        0.3,
+        0.1,
+        frames_tx=900,
+        frames_rx=300,
+        retries=50,
+        phy_rate_mbps=30.0,
+        cpu_s=0.4,
+        received_bytes=1e6,
+        connections=3,
+    )
     before = terms_w(model, busy)
     assert before.keys() == expected.keys()
     for moved, parameter in expected.items():

@@ -208,6 +208,7 @@ def test_reader_that_goes_away_ends_it_quietly() -> None:
             3,
             "/nowhere cannot be opened",
         ),
+        (["--model", "s5-seed", "--origin-ns", "0"], 2, "name a namespace by --cpu-netns"),
         (
             ["--model", "constant", "--origin-ns", "0", "--log", "/nowhere/x"],
             3,

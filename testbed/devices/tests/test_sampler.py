@@ -14,6 +14,7 @@ from netjoule_devices.link_stats import StationInterval, parse_line
 from netjoule_devices.model import load_model
 from netjoule_devices.power import Activity
 from netjoule_devices.sampler import Sampler
+from netjoule_devices.tcp_traffic import Traffic
 
 ORIGIN_NS = 7_000_000_000
 MS = 1_000_000
@@ -53,6 +54,14 @@ def test_grid_sample_charges_cpu_without_a_link() -> None:
     sampler = Sampler(load_model("laptop-cpu"), ORIGIN_NS, lambda: next(used), ORIGIN_NS)
     sample = sampler.on_grid(ORIGIN_NS, ORIGIN_NS + 100 * MS, ORIGIN_NS + 100 * MS)
     assert sample.power_w == pytest.approx(8 + 1.36 + 5.0)
+
+
+def test_each_interval_gets_bytes_in_proportion_and_the_connections_of_the_moment() -> None:
+    traffic = Traffic(received_bytes=300_000, connections=4)
+    sampler = Sampler(load_model("s5-seed"), ORIGIN_NS, None, ORIGIN_NS, lambda: traffic)
+    samples = sampler.on_link([interval(0, 100), interval(100, 300)], ORIGIN_NS + 300 * MS)
+    assert [s.terms["rate"] for s in samples] == pytest.approx([0.075 * 8, 0.075 * 8])
+    assert [s.terms["connections"] for s in samples] == pytest.approx([0.06, 0.06])
 
 
 LINE = {

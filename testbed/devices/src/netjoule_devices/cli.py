@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from netjoule_devices.cpu_time import NamespaceCpu
-from netjoule_devices.errors import DeviceError, EnvironmentLacks, LinkLost
+from netjoule_devices.errors import DeviceError, EnvironmentLacks, LinkLost, UsageError
 from netjoule_devices.link_stats import LinkStats, subscribe
 from netjoule_devices.model import load_model, model_names
 from netjoule_devices.sampler import Sample, Sampler
 from netjoule_devices.shutdown import Shutdown, WaitResult
+from netjoule_devices.tcp_traffic import NamespaceTraffic
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,14 +52,20 @@ def entry() -> None:
 def _samples(chosen: argparse.Namespace, stop: Shutdown) -> Iterator[Sample]:
     """Yield samples until the program is asked to end."""
     model = load_model(chosen.model)
-    cpu = None if chosen.cpu_netns is None else NamespaceCpu(chosen.cpu_netns).advance_s
+    netns = chosen.cpu_netns
+    cpu = None if netns is None else NamespaceCpu(netns).advance_s
+    traffic = None
+    if model.form == "connections":
+        if netns is None:
+            raise UsageError(f"device model {model.name} counts connections: name a namespace by --cpu-netns")
+        traffic = NamespaceTraffic(netns).advance
     if chosen.link_socket is None:
-        sampler = Sampler(model, chosen.origin_ns, cpu, time.monotonic_ns())
+        sampler = Sampler(model, chosen.origin_ns, cpu, time.monotonic_ns(), traffic)
         yield from _grid_samples(sampler, chosen.origin_ns, round(chosen.interval_s * 1e9), stop)
         return
     link = subscribe(chosen.link_socket, chosen.station, chosen.wait_s, stop.wait)
     if link is not None:
-        sampler = Sampler(model, chosen.origin_ns, cpu, time.monotonic_ns())
+        sampler = Sampler(model, chosen.origin_ns, cpu, time.monotonic_ns(), traffic)
         yield from _link_samples(sampler, link, chosen, stop)
 
 
@@ -139,10 +146,16 @@ def _parser() -> _Parser:
     parser.add_argument(
         "--version", action="version", version=f"netjoule-device {version('netjoule-devices')}"
     )
-    parser.add_argument("--model", required=True, help=f"{', '.join(model_names())}, or a YAML file")
+    parser.add_argument(
+        "--model",
+        required=True,
+        help=f"{', '.join(model_names())}, or a YAML file; NAME:PARAMETER=VALUE,... changes parameters",
+    )
     parser.add_argument("--link-socket", type=Path, help="statistics socket of netjoule-link")
     parser.add_argument("--station", default="client", help="whose air time it is (default: %(default)s)")
-    parser.add_argument("--cpu-netns", type=Path, help="network namespace whose processes' CPU time counts")
+    parser.add_argument(
+        "--cpu-netns", type=Path, help="network namespace whose CPU time and connections count"
+    )
     parser.add_argument("--origin-ns", type=int, help="CLOCK_MONOTONIC at campaign time 0")
     parser.add_argument("--describe", action="store_true", help="print the model as one JSON line and end")
     parser.add_argument("--log", type=Path, help="file that the stream is appended to as well")

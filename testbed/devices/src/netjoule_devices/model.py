@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ REQUIRED_PARAMETERS = {
     "linear": {"p0_w", "frame_j", "air_time_w"},
     "cross_factor": {"rho_id_w", "gamma_xg_j", "gamma_xr_j", "tx_power_dbm"},
     "cpu": {"base_w", "core_w", "rho_idle_w", "rho_tx_w", "rho_rx_w"},
+    "phone": {"cpu_idle_w", "core_w", "cpu_scale", "wifi_on_w", "wifi_active_w"},
+    "connections": {"idle_w", "active_w", "rate_w_per_mbps", "connection_w"},
 }
-RANGES = ("frames_per_s", "phy_rate_mbps", "busy_cores")
+RANGES = ("frames_per_s", "phy_rate_mbps", "busy_cores", "rate_mbps", "connections")
 
 Points = tuple[tuple[float, float], ...]
 """(PHY rate in Mb/s, rho in W) in rising order of rate."""
@@ -74,12 +77,46 @@ def model_names() -> list[str]:
     )
 
 
-def load_model(name_or_path: str) -> DeviceModel:
+def load_model(reference: str) -> DeviceModel:
     """Return a model by the name it has in the package, or from a YAML file.
 
+    `NAME:PARAMETER=VALUE,...` changes parameters; the model then has all of that as its name, so that no
+    figure of a changed model passes for one of the model itself.
+
     Raises:
-        UsageError: when there is none of that name, or the file is no valid model.
+        UsageError: when there is none of that name, the file is no valid model, or a change is none.
     """
+    before, colon, changes = reference.rpartition(":")
+    if not colon or "=" not in changes:
+        return _unchanged(reference)
+    model = _unchanged(before)
+    changed = dict(_change(word, model, reference) for word in changes.split(","))
+    return replace(
+        model,
+        name=f"{model.name}:{changes}",
+        parameters=model.parameters | changed,
+        relative_uncertainty=model.relative_uncertainty | dict.fromkeys(changed),
+    )
+
+
+def _change(word: str, model: DeviceModel, reference: str) -> tuple[str, float]:
+    """Return the parameter that a word PARAMETER=VALUE names, and its value."""
+    name, _, text = word.partition("=")
+    if name not in model.parameters:
+        known = ", ".join(model.parameters)
+        raise UsageError(f"device model {reference}: it has no parameter {name!r}; there are {known}")
+    if model.form == "cross_factor" and name == "tx_power_dbm":
+        raise UsageError(f"device model {reference}: tx_power_dbm chooses a table; write a model file for it")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise UsageError(f"device model {reference}: {text!r} is no number of 0 or more for {name}")
+    return name, value
+
+
+def _unchanged(name_or_path: str) -> DeviceModel:
     names = model_names()
     if name_or_path in names:
         place = resources.files("netjoule_devices") / "models" / f"{name_or_path}.yaml"

@@ -7,6 +7,11 @@ cross_factor  rho_id + rho_tx x air time sent + rho_rx x air time received + gam
               + gamma_xr x frames received/s   (Serrano et al., IEEE/ACM ToN 23(4), 2015; no CPU term:
               gamma is the cost of the frame's way through the host)
 cpu           base + radio (sending, receiving, idle by air time) + core_w x busy cores
+phone         cpu_idle + wifi_on + wifi_active x (air time sent + received) + core_w x cpu_scale x busy cores
+              (Android's power profile: what a state draws is added to what is always on; cpu_scale is CPU
+              seconds of the phone for one of this host)
+connections   idle + active while any connection moves bytes + rate_w_per_mbps x Mb/s received
+              + connection_w x connections that move bytes (fitted; no mechanism)
 
 Air time here is the share of the stretch (0 to 1).
 """
@@ -17,13 +22,17 @@ from dataclasses import dataclass
 
 from netjoule_devices.model import DeviceModel, Points
 
+UNSEEN_MBPS = 1.0
+"""Where what a model that counts connections cannot see begins; below it are a transfer's last packets."""
+
 
 @dataclass(frozen=True, slots=True)
 class Activity:
     """What a device did in `length_s` seconds, counts and times of that stretch alone.
 
     airtime_tx_s, airtime_rx_s: seconds on air. frames_tx: frames sent, retries included. retries: frames sent
-    again. phy_rate_mbps: None when unknown. cpu_s: CPU seconds of all its processes.
+    again. phy_rate_mbps: None when unknown. cpu_s: CPU seconds of all its processes. received_bytes: by its
+    interfaces, headers included. connections: TCP connections that move bytes (tcp_traffic.py).
     """
 
     length_s: float
@@ -34,11 +43,18 @@ class Activity:
     retries: int = 0
     phy_rate_mbps: float | None = None
     cpu_s: float = 0.0
+    received_bytes: float = 0.0
+    connections: int = 0
 
     @property
     def busy_cores(self) -> float:
         """CPU seconds per second."""
         return self.cpu_s / self.length_s
+
+    @property
+    def rate_mbps(self) -> float:
+        """What was received, in Mb/s."""
+        return 8e-6 * self.received_bytes / self.length_s
 
     @property
     def generated_frames_per_s(self) -> float:
@@ -68,6 +84,20 @@ def terms_w(model: DeviceModel, activity: Activity) -> dict[str, float]:
             "generated_frames": p["gamma_xg_j"] * activity.generated_frames_per_s,
             "received_frames": p["gamma_xr_j"] * activity.frames_rx / length_s,
         }
+    if model.form == "phone":
+        return {
+            "cpu_idle": p["cpu_idle_w"],
+            "cpu": p["core_w"] * p["cpu_scale"] * activity.busy_cores,
+            "wifi_on": p["wifi_on_w"],
+            "wifi_active": p["wifi_active_w"] * (tx_share + rx_share),
+        }
+    if model.form == "connections":
+        return {
+            "idle": p["idle_w"],
+            "active": p["active_w"] if activity.connections else 0.0,
+            "rate": p["rate_w_per_mbps"] * activity.rate_mbps,
+            "connections": p["connection_w"] * activity.connections,
+        }
     return {
         "base": p["base_w"],
         "radio_idle": p["rho_idle_w"] * (1 - tx_share - rx_share),
@@ -80,14 +110,19 @@ def terms_w(model: DeviceModel, activity: Activity) -> dict[str, float]:
 def is_extrapolated(model: DeviceModel, activity: Activity) -> bool:
     """Return whether the activity lies outside of what the model states to be valid for.
 
-    The PHY rate counts only while something is on air.
+    The PHY rate counts only while something is on air. What comes without a connection that could be counted
+    (over UDP) lies outside of a model that counts them.
     """
     on_air = activity.airtime_tx_s > 0 or activity.airtime_rx_s > 0
     found = {
         "frames_per_s": (activity.frames_tx + activity.frames_rx) / activity.length_s,
         "busy_cores": activity.busy_cores,
         "phy_rate_mbps": activity.phy_rate_mbps if on_air else None,
+        "rate_mbps": activity.rate_mbps,
+        "connections": activity.connections,
     }
+    if "connections" in model.validity and not activity.connections and activity.rate_mbps > UNSEEN_MBPS:
+        return True
     for name, (least, greatest) in model.validity.items():
         value = found[name]
         if name == "phy_rate_mbps" and on_air and value is None:

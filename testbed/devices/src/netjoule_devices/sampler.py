@@ -11,9 +11,12 @@ from netjoule_devices.errors import LinkLost
 from netjoule_devices.link_stats import StationInterval
 from netjoule_devices.model import DeviceModel
 from netjoule_devices.power import Activity, is_extrapolated, terms_w
+from netjoule_devices.tcp_traffic import Traffic
 
 CpuAdvance = Callable[[], float]
 """Returns the CPU seconds used since the call before."""
+TrafficAdvance = Callable[[], Traffic]
+"""Returns what came since the call before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +37,24 @@ class Sample:
 class Sampler:
     """Turns activity into samples of one device.
 
-    CPU time is known at the moments of the calls only; between two calls it is taken as even, so each
-    stretch gets CPU time in proportion to its length. What was used before `now_ns` does not count.
+    CPU time and bytes are known at the moments of the calls only; between two calls they are taken as even,
+    so each stretch gets of them in proportion to its length. What was used before `now_ns` does not count.
+    Connections are those that move bytes at the moment of the call.
     """
 
-    def __init__(self, model: DeviceModel, origin_ns: int, cpu: CpuAdvance | None, now_ns: int) -> None:
+    def __init__(
+        self,
+        model: DeviceModel,
+        origin_ns: int,
+        cpu: CpuAdvance | None,
+        now_ns: int,
+        traffic: TrafficAdvance | None = None,
+    ) -> None:
         self._model = model
         self._origin_ns = origin_ns
         self._cpu = cpu
-        self._cpu_read_ns = now_ns
+        self._traffic = traffic
+        self._read_ns = now_ns
         self._end_ns: int | None = None
         if cpu is not None:
             cpu()
@@ -53,30 +65,32 @@ class Sampler:
         Raises:
             LinkLost: when an interval does not start where the one before ended.
         """
-        busy_cores = self._busy_cores(now_ns) if intervals else 0.0
-        return [self._link_sample(interval, busy_cores) for interval in intervals]
+        host = self._host(now_ns) if intervals else Activity(1.0)
+        return [self._link_sample(interval, host) for interval in intervals]
 
     def on_grid(self, t_start_ns: int, t_end_ns: int, now_ns: int) -> Sample:
         """Return the sample of a stretch without a link."""
-        length_s = (t_end_ns - t_start_ns) * 1e-9
-        activity = Activity(length_s, cpu_s=self._busy_cores(now_ns) * length_s)
+        activity = _with_host(Activity((t_end_ns - t_start_ns) * 1e-9), self._host(now_ns))
         return self._sample(t_start_ns, t_end_ns, activity)
 
-    def _link_sample(self, interval: StationInterval, busy_cores: float) -> Sample:
+    def _link_sample(self, interval: StationInterval, host: Activity) -> Sample:
         if self._end_ns is not None and interval.t_start_ns != self._end_ns:
             gap_ms = (interval.t_start_ns - self._end_ns) / 1e6
             raise LinkLost(f"the link's statistics skip {gap_ms:.1f} ms; the power of that time is unknown")
         self._end_ns = interval.t_end_ns
-        activity = replace(interval.activity, cpu_s=busy_cores * interval.activity.length_s)
-        return self._sample(interval.t_start_ns, interval.t_end_ns, activity)
+        return self._sample(interval.t_start_ns, interval.t_end_ns, _with_host(interval.activity, host))
 
-    def _busy_cores(self, now_ns: int) -> float:
-        """Return CPU seconds per second since the last reading (0 without a namespace to watch)."""
-        if self._cpu is None:
-            return 0.0
-        elapsed_s = max(now_ns - self._cpu_read_ns, 1) * 1e-9
-        self._cpu_read_ns = now_ns
-        return self._cpu() / elapsed_s
+    def _host(self, now_ns: int) -> Activity:
+        """Return what the host did since the last reading (nothing of what nobody watches)."""
+        elapsed_s = max(now_ns - self._read_ns, 1) * 1e-9
+        self._read_ns = now_ns
+        traffic = Traffic() if self._traffic is None else self._traffic()
+        return Activity(
+            elapsed_s,
+            cpu_s=0.0 if self._cpu is None else self._cpu(),
+            received_bytes=traffic.received_bytes,
+            connections=traffic.connections,
+        )
 
     def _sample(self, t_start_ns: int, t_end_ns: int, activity: Activity) -> Sample:
         terms = terms_w(self._model, activity)
@@ -87,3 +101,14 @@ class Sampler:
             extrapolated=is_extrapolated(self._model, activity),
             terms={name: round(value, 6) for name, value in terms.items()},
         )
+
+
+def _with_host(radio: Activity, host: Activity) -> Activity:
+    """The radio's activity with the host's, which was read over another length."""
+    share = radio.length_s / host.length_s
+    return replace(
+        radio,
+        cpu_s=host.cpu_s * share,
+        received_bytes=host.received_bytes * share,
+        connections=host.connections,
+    )

@@ -116,5 +116,5 @@ class Meter(Part, frozen=True, kw_only=True):
 class Device(Part, frozen=True, kw_only=True):
     """Power model that an emulated instrument reads."""
 
-    # Name of a device model or path of its file.
+    # Name of a device model or path of its file; `NAME:PARAMETER=VALUE,...` changes parameters of it.
     model: str

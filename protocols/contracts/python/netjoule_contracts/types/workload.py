@@ -39,7 +39,7 @@ class Workload(Document, frozen=True, kw_only=True):
     # Form of device model that the question needs: in a testbed of modelled devices at least one meter must
     # read a model of it (the pacer needs cpu, because the other forms do not see a sender spin). No device is
     # asked when absent.
-    device_form: Literal["constant", "linear", "cross_factor", "cpu"] | None = None
+    device_form: Literal["constant", "linear", "cross_factor", "cpu", "phone", "connections"] | None = None
     # How arms are compared across the runs (docs/method/statistics.md), fixed before any of them.
     statistics: dict[str, Any] | None = None
     # How a gate decides over two arms of this workload, fixed before any run: the campaign ends at the first

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections and bytes of a namespace, over a pair of real ones in a user namespace of the test's own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+SCRIPT = """
+import json, socket, subprocess, sys, time
+from pathlib import Path
+from netjoule_devices.tcp_traffic import NamespaceTraffic
+
+def run(*words):
+    subprocess.run(words, check=True)
+
+peer = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo; exec sleep 60"], stdout=subprocess.PIPE)
+peer.stdout.readline()
+inside = ["nsenter", "-n", "-t", str(peer.pid)]
+run("ip", "link", "set", "lo", "up")
+run("ip", "link", "add", "here", "type", "veth", "peer", "name", "there", "netns", str(peer.pid))
+run("ip", "address", "add", "10.9.0.1/24", "dev", "here")
+run("ip", "link", "set", "here", "up")
+run(*inside, "ip", "address", "add", "10.9.0.2/24", "dev", "there")
+run(*inside, "ip", "link", "set", "there", "up")
+server = socket.create_server(("10.9.0.1", 8000))
+local = socket.create_server(("127.0.0.1", 8000))
+traffic = NamespaceTraffic(Path(f"/proc/{peer.pid}/ns/net"))
+own = NamespaceTraffic(Path("/proc/self/ns/net"))
+client = subprocess.Popen([*inside, sys.executable, "-c", '''
+import socket, time
+many = [socket.create_connection(("10.9.0.1", 8000)) for _ in range(5)]
+print("open", flush=True)
+while True:
+    for one in many[:3]:
+        one.recv(1 << 20)
+'''], stdout=subprocess.PIPE)
+client.stdout.readline()
+near = socket.create_connection(("127.0.0.1", 8000)), local.accept()[0]
+ends = [server.accept()[0] for _ in range(5)]
+time.sleep(0.4)
+found = [traffic.advance().connections]
+for one in ends[:3]:
+    one.sendall(bytes(100_000))
+near[0].sendall(bytes(100_000))
+time.sleep(0.03)
+moved = traffic.advance()
+found += [moved.connections, moved.received_bytes, own.advance().connections]
+client.kill()
+peer.kill()
+print(json.dumps(found))
+"""
+
+
+def test_connections_count_while_they_move_bytes_and_bytes_as_the_interfaces_receive_them() -> None:
+    argv = ["unshare", "-rn", sys.executable, "-c", SCRIPT]
+    told = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+    assert told.returncode == 0, told.stderr
+    idle, moving, received_bytes, of_both_ends = json.loads(told.stdout)
+    assert idle == 0  # five are open
+    assert moving == 3
+    assert 300_000 < received_bytes < 330_000  # of the three, with headers
+    assert of_both_ends == 3  # the fourth, inside of the namespace, does not count
