@@ -41,7 +41,7 @@ pub(crate) enum Command {
 /// `dataset`.
 #[derive(Debug, Args)]
 pub(crate) struct DatasetArgs {
-    /// Name of a set, or a file that ends in .yaml; without it the sets are named
+    /// Name of a set, a file that ends in .yaml, or its text as JSON; without it the sets are named
     pub(crate) name: Option<String>,
     /// Folder for files and manifest.json; without it the manifest is printed
     #[arg(long, value_name = "DIR")]
@@ -67,7 +67,7 @@ pub(crate) struct GetArgs {
     /// Files of a manifest.json
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
-    /// Files of a data set, as `netjoule-transfer dataset` writes them
+    /// Files of a data set, named as for `netjoule-transfer dataset`, which writes them
     #[arg(long, value_name = "NAME", requires = "from")]
     pub(crate) dataset: Option<String>,
     /// Of the data set

@@ -53,6 +53,13 @@ def test_concurrency_makes_small_files_fast_and_cheap_over_a_long_path(tmp_path:
     assert "no defects" in netjoule("check", campaign).stdout
 
 
+def test_a_set_of_ones_own_moves_in_simulated_time(tmp_path: Path) -> None:
+    group = {"kind": "page", "files_n": 8, "mean_bytes": 50_000, "min_bytes": 20_000, "max_bytes": 90_000}
+    campaign = run(tmp_path, factors={"dataset": "own"}, transfer={"sets": {"own": [group]}}, blocks=1)
+    rows = table(campaign / "tables" / "energy_runs.csv")
+    assert [float(row["work"]) for row in rows] == pytest.approx(2 * [8 * 50_000 * 8e-6])
+
+
 def test_every_decision_of_an_algorithm_is_kept_with_what_it_saw(tmp_path: Path) -> None:
     campaign = run(tmp_path, arm="client", factors={"client": ["eht", "auto"], "concurrency": 1})
     lines = (campaign / "blocks" / "1" / "transfer.ndjson").read_text().splitlines()

@@ -31,6 +31,8 @@ PLACE = Place(
     {"client": (HERE,), "server": (HERE,)}, test_addresses={"here": "127.0.0.1"}, interfaces={"here": "lo"}
 )
 
+OWN = {"kind": "small", "files_n": 4, "mean_bytes": 600, "min_bytes": 500, "max_bytes": 800}
+
 
 @pytest.fixture(autouse=True)
 def _ports_that_nobody_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,6 +113,9 @@ def outcomes(of: Workload, least_s: float = 1e-6) -> list[Outcome]:
         ),
         ({"dataset": "html1"}, "there is no data set 'html1', did you mean 'html-1'"),
         ({"transfer": {"to": "disk"}}, "transfer.to"),
+        ({"transfer": {"sets": {"html-1": [OWN]}}}, "transfer.sets.html-1: there is a data set of that name"),
+        ({"transfer": {"sets": {"own": [OWN, OWN]}}}, "transfer.sets.own.1.kind: kind small is there twice"),
+        ({"transfer": {"sets": {"own": [OWN | {"min_bytes": 900}]}}}, "transfer.sets.own.0.mean_bytes"),
         ({"offered_rate_mbps": 1}, "transfer has no factor offered_rate_mbps"),
     ],
 )
@@ -133,6 +138,14 @@ def test_ours_is_told_what_the_path_of_the_run_carries() -> None:
 
 
 # -- runs -----------------------------------------------------------------------------------------------
+
+
+def test_a_set_of_ones_own_is_served_fetched_and_verified() -> None:
+    of = workload(["curl", "fixed"], dataset="own", transfer={"sets": {"own": [OWN]}, "files": 3})
+    for outcome in outcomes(of):
+        (document,) = outcome.documents
+        assert document.content["dataset"] == {"name": "own", "files_n": 3, "bytes": 1800}
+        assert outcome.run_fields["work"]["reconciles"]
 
 
 def test_clients_of_ours_and_of_others_do_the_same_work() -> None:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sets of files by name or from a YAML file, and their sizes: drawn by a seed, with exactly the mean that is asked
-//! for.
+//! Sets of files by name, from a YAML file or from its text, and their sizes: drawn by a seed, with exactly the mean that
+//! is asked for.
 
 use std::path::Path;
 
@@ -46,8 +46,12 @@ struct Group {
 }
 
 impl Dataset {
-    /// The set called `name`, or, where that ends in .yaml or .yml, the one in this file.
+    /// The set called `name`; where that ends in .yaml or .yml the one in this file, where it begins with { the one that
+    /// it describes itself.
     pub(crate) fn find(name: &str) -> Outcome<Self> {
+        if name.starts_with('{') {
+            return Self::of_text(name, "given");
+        }
         if name.ends_with(".yaml") || name.ends_with(".yml") {
             return Self::read(Path::new(name));
         }
@@ -61,10 +65,14 @@ impl Dataset {
     }
 
     fn read(path: &Path) -> Outcome<Self> {
-        let wrong = |why: String| Failure::new(Code::Usage, format!("data set {}: {why}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        let set: Self = serde_norway::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-        set.check().map_err(wrong)?;
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| refused(&name, &error.to_string()))?;
+        Self::of_text(&text, &name)
+    }
+
+    fn of_text(text: &str, name: &str) -> Outcome<Self> {
+        let set: Self = serde_norway::from_str(text).map_err(|error| refused(name, &error.to_string()))?;
+        set.check().map_err(|why| refused(name, &why))?;
         Ok(set)
     }
 
@@ -170,6 +178,10 @@ impl Group {
     }
 }
 
+fn refused(name: &str, why: &str) -> Failure {
+    Failure::new(Code::Usage, format!("data set {name}: {why}"))
+}
+
 /// The named sets.
 pub(crate) fn named() -> Vec<Dataset> {
     serde_json::from_str::<Sets>(SETS).expect("datasets.json fits its schema").datasets
@@ -211,6 +223,19 @@ mod tests {
             assert_eq!(set.counts(Some(files)).unwrap(), counts, "{files}");
         }
         assert_eq!(set.counts(Some(2)).unwrap_err().code, Code::Usage);
+    }
+
+    #[test]
+    fn a_set_of_ones_own_may_be_given_as_text() {
+        let set = |least: u64| {
+            let group =
+                format!(r#""kind":"a","files_n":3,"min_bytes":{least},"mean_bytes":20,"max_bytes":90"#);
+            Dataset::find(&format!(r#"{{"name":"own","groups":[{{{group}}}]}}"#))
+        };
+        let sizes: u64 =
+            set(10).unwrap().manifest(1, None).unwrap().files.iter().filter_map(|f| f.size_bytes).sum();
+        assert_eq!(sizes, 60);
+        assert!(set(30).unwrap_err().message.contains("mean_bytes"));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -39,6 +40,7 @@ class Settings:
 
     Attributes:
         dataset_seed: of every set.
+        sets: groups of the workload's own sets, by name.
         files: only so many of each set's; None for all.
         to: where clients of ours write bodies, ring or nowhere.
         interval_s: of their probing; None for their default.
@@ -47,6 +49,7 @@ class Settings:
     """
 
     dataset_seed: int
+    sets: Mapping[str, Sequence[Mapping[str, Any]]]
     files: int | None
     to: str
     interval_s: float | None
@@ -59,6 +62,7 @@ class Settings:
         said = _DEFAULTS | document.get("transfer", {})
         return cls(
             dataset_seed=said["dataset_seed"],
+            sets=said.get("sets", {}),
             files=said.get("files"),
             to=said["to"],
             interval_s=said.get("interval_s"),
@@ -69,7 +73,7 @@ class Settings:
     def knobs(self, condition: Condition, path: PathFigures) -> Knobs:
         """What netjoule-transfer is told under a condition."""
         return Knobs(
-            dataset=str(condition.factors["dataset"]),
+            dataset=self._dataset(str(condition.factors["dataset"])),
             seed=self.dataset_seed,
             files=self.files,
             to=self.to,
@@ -78,6 +82,10 @@ class Settings:
             interval_s=self.interval_s,
             options={name: int(condition.factors[name]) for name in OPTIONS if name in condition.factors},
         )
+
+    def _dataset(self, name: str) -> str:
+        """A set as the program takes it: its name, or what one of the workload has as text."""
+        return json.dumps({"name": name, "groups": self.sets[name]}) if name in self.sets else name
 
 
 def congestion_control(condition: Condition) -> str:
@@ -111,12 +119,30 @@ def complete(document: Document, _folder: Path | None) -> None:
 
 
 def _check_datasets(document: Document) -> None:
-    """Refuse a data set that nobody knows."""
-    known = contracts.datasets()
+    """Refuse a set of one's own that cannot be made, and a data set that nobody knows."""
+    own, known = document.value["transfer"].get("sets", {}), contracts.datasets()
+    for name, groups in own.items():
+        if name in known:
+            raise document.refuse(
+                ("transfer", "sets", name), "there is a data set of that name", "rename yours"
+            )
+        _check_groups(document, name, groups)
     for name in document.value["factors"]["dataset"]:
-        if name not in known:
-            what = f"there is no data set '{name}'{did_you_mean(name, known)}"
-            raise document.refuse(("factors", "dataset"), what, f"name one of {', '.join(known)}")
+        if name not in (names := [*own, *known]):
+            what = f"there is no data set '{name}'{did_you_mean(name, names)}"
+            next_step = f"name one of {', '.join(names)}, or describe it in transfer.sets"
+            raise document.refuse(("factors", "dataset"), what, next_step)
+
+
+def _check_groups(document: Document, name: str, groups: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse kinds that stand twice, and a mean that sizes cannot have."""
+    for number, group in enumerate(groups):
+        place = ("transfer", "sets", name, number)
+        if group["kind"] in [other["kind"] for other in groups[:number]]:
+            raise document.refuse((*place, "kind"), f"kind {group['kind']} is there twice", "name each once")
+        if not group["min_bytes"] <= group["mean_bytes"] <= group["max_bytes"]:
+            what = f"a mean of {group['mean_bytes']} bytes lies outside of min_bytes and max_bytes"
+            raise document.refuse((*place, "mean_bytes"), what, "let it lie between them")
 
 
 def _check_versions(document: Document) -> None:

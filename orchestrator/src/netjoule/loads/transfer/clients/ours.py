@@ -22,7 +22,7 @@ class Knobs:
     """What netjoule-transfer is told beside what it fetches; None leaves its default.
 
     Attributes:
-        dataset: name of a set, or the path of its YAML file.
+        dataset: name of a set, or as JSON what it has.
         seed: of the set.
         files: only so many of the set's; None for all.
         to: where bodies are written, ring or nowhere.
