@@ -311,6 +311,7 @@ CLOSED = {
     "started",
     "http",
     "dataset",
+    "kind",
 }
 
 
