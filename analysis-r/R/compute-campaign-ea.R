@@ -49,6 +49,9 @@ recompute_meter <- function(meter, campaign, runs) {
   assert_readings(readings, meter$meter_id, campaign, runs)
   columns <- as.list(readings)
   windows <- run_windows(runs)
+  if ("until_done" %in% runs[["window_kind"]]) {
+    windows <- end_tails(windows, runs, radio_states(campaign, meter$node))
+  }
   rows <- rows_of_runs(columns$t_s, windows, meter)
   arrived <- arrived_at(meter$node, campaign, runs)
   results <- lapply(seq_len(nrow(runs)), function(i) {
@@ -83,6 +86,39 @@ run_windows <- function(runs) {
     cbind(runs[[paste0(name, "_start_s")]], runs[[paste0(name, "_end_s")]])
   })
   lapply(seq_len(nrow(runs)), function(i) stats::setNames(lapply(edges, function(of) of[i, ]), names))
+}
+
+#' States of a node's radio
+#'
+#' @return data.table t_s, state, in order; NULL where no log tells them.
+#' @noRd
+radio_states <- function(campaign, node) {
+  path <- file.path(campaign$dir, "radio", paste0(node, ".csv"))
+  if (!file.exists(path)) {
+    return(NULL)
+  }
+  rows <- read_contract_csv(path, "radio", campaign$contracts, c("t_s", "state"))$rows
+  if (!"state" %in% names(rows)) {
+    return(NULL)
+  }
+  rows <- rows[which(!is.na(rows$state) & rows$state != "" & !is.na(rows$t_s))]
+  if (nrow(rows) > 0L) setorderv(rows, "t_s")[]
+}
+
+#' End the tail of work until done when the radio is idle
+#'
+#' @param windows from [run_windows()].
+#' @param states from [radio_states()].
+#' @noRd
+end_tails <- function(windows, runs, states) {
+  for (i in which(!is.null(states) & runs[["window_kind"]] %in% "until_done")) {
+    tail <- windows[[i]]$tail
+    before <- findInterval(tail[1], states$t_s)
+    later <- seq_len(nrow(states)) > before & states$state == "idle"
+    idle_s <- if (before > 0L && states$state[before] == "idle") tail[1] else states$t_s[later][1]
+    windows[[i]]$tail[2] <- min(tail[2], idle_s, na.rm = TRUE)
+  }
+  windows
 }
 
 #' First and last row of a log that any window of each run can need

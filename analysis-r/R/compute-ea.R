@@ -221,6 +221,9 @@ idle_power <- function(before_w, after_w, idle_before, idle_after, at_s) {
 }
 
 tail_energy <- function(tail, p_i_w, window) {
+  if (diff(window) %in% 0) {
+    return(0)
+  }
   if (!covered(tail)) {
     return(NA_real_)
   }

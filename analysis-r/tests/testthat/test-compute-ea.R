@@ -256,3 +256,21 @@ test_that("a null run that does not count is no floor to hold against result.jso
   expect_false("floor_w" %in% check$quantity)
   expect_true(all(check$agrees))
 })
+
+test_that("the tail of work until done ends when the radio is idle", {
+  dir <- done_campaign("command", "build", c(slow = 2, fast = 1), blocks = 1)
+  whole <- compute_campaign_ea(read_campaign(dir))
+  starts_s <- sort(read_campaign(dir)$runs$tail_start_s)
+  # Of the first run it sleeps after half of its tail, of the second one it sleeps already.
+  states <- data.frame(t_s = starts_s[1] + c(-0.1, 0.5), state = c("cr", "idle"))
+  columns <- names(schema_columns("radio", contracts_dir()))
+  rows <- stats::setNames(data.frame(matrix(NA, nrow(states), length(columns))), columns)
+  rows[names(states)] <- states
+  dir.create(file.path(dir, "radio"), showWarnings = FALSE)
+  data.table::fwrite(rows, file.path(dir, "radio", "client.csv"))
+  ended <- compute_campaign_ea(read_campaign(dir))
+  watts <- c(slow = 2, fast = 1)[whole$build]
+  expect_equal(whole$tail_energy_j, unname(0.1 * watts), tolerance = 1e-6)
+  first <- read_campaign(dir)$runs$tail_start_s == starts_s[1]
+  expect_equal(ended$tail_energy_j, unname(0.1 * watts * ifelse(first, 0.5, 0)), tolerance = 1e-6)
+})

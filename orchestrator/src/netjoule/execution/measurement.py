@@ -88,11 +88,20 @@ class Measurement:
             return
         tail_max_s = self._timing.tail_max_s or self._timing.tail_s
         limit_s = planned.t_start_s + tail_max_s
-        while not self._radio.idle_since(planned.t_start_s) and self._time.now_s() < limit_s:
-            await self._time.sleep_until(min(limit_s, self._time.now_s() + LOOK_S))
+        await self._radios_idle(planned.t_start_s, limit_s)
         document["windows"]["tail"] = Span(planned.t_start_s, min(limit_s, self._time.now_s())).as_json()
         if tail_max_s:
             document["window"]["tail_max_s"] = tail_max_s
+
+    async def wait_for_idle_radios(self) -> None:
+        """Wait until radios that tell their states sleep after what was before, at most `tail_max_s`."""
+        now_s = self._time.now_s()
+        if self._radio.idle_since(now_s) is not None:
+            await self._radios_idle(now_s, now_s + (self._timing.tail_max_s or 0.0))
+
+    async def _radios_idle(self, since_s: float, limit_s: float) -> None:
+        while not self._radio.idle_since(since_s) and self._time.now_s() < limit_s:
+            await self._time.sleep_until(min(limit_s, self._time.now_s() + LOOK_S))
 
     def _write(self, run: OpenRun, outcome: Outcome) -> None:
         run.document.update(outcome.run_fields)

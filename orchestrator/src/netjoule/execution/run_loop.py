@@ -279,7 +279,8 @@ class Runs:
         await self._time.sleep_until(self._time.now_s() + AFTER_A_FAILURE_S)
 
     async def _idle(self) -> Span:
-        """Wait for the sockets to settle, then for one idle window."""
+        """Wait for radios to sleep and for the sockets to settle, then for one idle window."""
+        await self._measurement.wait_for_idle_radios()
         start_s = self._time.now_s() + self._timing.settle_s + self._idle_guard_s
         idle = Span(start_s, start_s + self._timing.idle_s)
         await self._time.sleep_until(idle.t_end_s)
