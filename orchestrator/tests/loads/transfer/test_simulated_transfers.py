@@ -79,6 +79,7 @@ def test_every_decision_of_an_algorithm_is_kept_with_what_it_saw(tmp_path: Path)
         ({"client": ["fixed", "curl"]}, "client", "not curl"),
         ({"server": "nginx"}, "server", "a model"),
         ({"request_bytes": 4096}, "request_bytes", "no such knob"),
+        ({"connections": 2}, "connections", "no such knob"),
         ({"congestion_control": "bbr"}, "congestion_control", "no bbr"),
     ],
 )

@@ -20,6 +20,7 @@ from tiny_campaign import CONSTANT_METER, netjoule, table, written
 import netjoule_contracts as contracts
 from netjoule import loads
 from netjoule.core.errors import UsageError
+from netjoule.loads.transfer.clients import ours
 from netjoule.loads.transfer.load import TransferLoad
 from netjoule.loads.transfer.servers.server import SOFTWARE
 from netjoule.loads.transfer.session import TransferSession, differs, run_fields
@@ -111,6 +112,10 @@ def outcomes(of: Workload, least_s: float = 1e-6) -> list[Outcome]:
             {"clients": ["fixed"], "concurrency": [1, 32], "parallelism": [1, 4]},
             "factors.parallelism: concurrency 32 and parallelism 4 take 128 connections; 64 are the most",
         ),
+        (
+            {"clients": ["fixed"], "connections": 2, "parallelism": 4},
+            "factors.parallelism: connections share whole files out",
+        ),
         ({"dataset": "html1"}, "there is no data set 'html1', did you mean 'html-1'"),
         ({"transfer": {"to": "disk"}}, "transfer.to"),
         ({"transfer": {"sets": {"html-1": [OWN]}}}, "transfer.sets.html-1: there is a data set of that name"),
@@ -138,6 +143,17 @@ def test_ours_is_told_what_the_path_of_the_run_carries() -> None:
 
 
 # -- runs -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("http", ["1.1", "2"])
+def test_files_in_flight_share_the_connections_that_are_asked_for(http: str) -> None:
+    of = workload(["fixed"], http=http, tls=True, concurrency=6, connections=[1, 3])
+    opened = [outcome.run_fields["measures"]["connections_opened"] for outcome in outcomes(of)]
+    assert opened == [1, 3]
+    streams = {"1.1": [None, None], "2": [6, 2]}[http]
+    assert [
+        ours.options({"concurrency": 6, "connections": n}, http).get("streams") for n in (1, 3)
+    ] == streams
 
 
 def test_a_set_of_ones_own_is_served_fetched_and_verified() -> None:

@@ -14,7 +14,7 @@ import netjoule_contracts as contracts
 from netjoule.core.errors import did_you_mean
 from netjoule.core.yamlfile import Document
 from netjoule.loads.transfer.clients.arms import CLIENTS
-from netjoule.loads.transfer.clients.ours import FIXED, OPTIONS, Knobs
+from netjoule.loads.transfer.clients.ours import CONNECTIONS, FACTORS, FIXED, Knobs
 from netjoule.loads.transfer.clients.task import MOST_CONNECTIONS
 from netjoule.loads.transfer.servers.server import SOFTWARE
 from netjoule.topology.paths import path_elements
@@ -80,7 +80,7 @@ class Settings:
             bandwidth_mbps=path.rate_mbps,
             rtt_ms=path.rtt_ms,
             interval_s=self.interval_s,
-            options={name: int(condition.factors[name]) for name in OPTIONS if name in condition.factors},
+            options={name: int(condition.factors[name]) for name in FACTORS if name in condition.factors},
         )
 
     def _dataset(self, name: str) -> str:
@@ -161,8 +161,12 @@ def _check_versions(document: Document) -> None:
 
 
 def _check_connections(document: Document) -> None:
-    """Refuse a fixed level that takes more connections than a client may have."""
+    """Refuse a fixed level that takes more connections than a client may have, or says twice how many."""
     factors = document.value["factors"]
+    for name in ("parallelism", "streams") if CONNECTIONS in factors else ():
+        if set(factors.get(name, [1])) != {1}:
+            what = f"{CONNECTIONS} share whole files out, and {name} says otherwise"
+            raise document.refuse(("factors", name), what, f"leave {name} or {CONNECTIONS} out")
     most = min(factors.get("max_connections", [MOST_CONNECTIONS]))
     levels = combinations(factors, ("concurrency", "parallelism"), document.value.get("exclude", ()))
     for files, ranges in (level.values() for level in levels):

@@ -28,7 +28,7 @@ _CONTROLS = {"reno": "newreno", "cubic": "cubic"}
 _ONE = {"server": "apache", "http": "1.1"}
 """Factors that say nothing here, and the value that stands for that."""
 _KNOBS = ("concurrency", "parallelism", "max_connections")
-_LEFT_OUT = ("streams", "request_bytes")
+_LEFT_OUT = ("streams", "connections", "request_bytes")
 _INTERVAL_S = 1.0
 _WINDOW_BYTES = 2**20
 """What Linux gives to a receive window at most of the 2 MiB that Android 5 allows a connection's buffer."""

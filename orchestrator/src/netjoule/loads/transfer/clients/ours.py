@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -11,8 +12,11 @@ from netjoule.loads.transfer.clients.task import CA_FILE, MOST_CONNECTIONS, Task
 PROGRAM = "netjoule-transfer"
 FIXED = "fixed"
 ALGORITHMS = (FIXED, "lowe", "lowe-sequential", "hat", "eht", "auto")
+CONNECTIONS = "connections"
 OPTIONS = ("concurrency", "parallelism", "streams", "max_connections", "request_bytes", "window_bytes")
 """Factors that are options of the program."""
+FACTORS = (*OPTIONS, CONNECTIONS)
+"""Factors that say what the program does."""
 _BROWSER_CONNECTIONS = 6  # to a host over HTTP/1.1
 _STREAMS = 64  # at once, on the one connection of a browser over HTTP/2 or HTTP/3
 
@@ -29,7 +33,7 @@ class Knobs:
         bandwidth_mbps: of the path, for algorithms that are told it; None has it measured.
         rtt_ms: likewise.
         interval_s: of probing.
-        options: of the workload's factors, by the option's name.
+        options: those of FACTORS that the workload has.
     """
 
     dataset: str
@@ -56,12 +60,29 @@ def argv(client: str, task: Task, knobs: Knobs, program: str) -> list[str]:
     arguments = [program, "get", "--dataset", knobs.dataset, *knobs.set_arguments()]
     arguments += ["--from", task.url, "--to", knobs.to, "--http", task.http]
     arguments += ["--ca-file", CA_FILE] if task.tls else []
-    for name, value in {"max_connections": MOST_CONNECTIONS, **knobs.options, **own(client)}.items():
+    told = {"max_connections": MOST_CONNECTIONS, **options(knobs.options, task.http), **own(client)}
+    for name, value in told.items():
         arguments += [f"--{name.replace('_', '-')}", str(value)]
     for name in ("bandwidth_mbps", "rtt_ms", "interval_s"):
         value = getattr(knobs, name)
         arguments += [] if value is None else [f"--{name.replace('_', '-')}", f"{value:g}"]
     return [*arguments, "--algorithm", algorithm(client), "--json", "--hold"]
+
+
+def options(factors: Mapping[str, int], http: str) -> Mapping[str, int]:
+    """Options of the program that a workload's factors come to over an HTTP version.
+
+    The program has as many connections as `concurrency` says, and over HTTP/2 and /3 `streams` files on each.
+    """
+    told = {name: value for name, value in factors.items() if name != CONNECTIONS}
+    if CONNECTIONS not in factors:
+        return told
+    files, connections = (
+        factors.get("concurrency", 1),
+        min(factors.get("concurrency", 1), factors[CONNECTIONS]),
+    )
+    streams = {} if http == "1.1" else {"streams": math.ceil(files / connections)}
+    return told | {"concurrency": connections} | streams
 
 
 def algorithm(client: str) -> str:
