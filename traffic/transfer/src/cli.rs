@@ -76,7 +76,7 @@ pub(crate) struct GetArgs {
     /// As many files of the data set
     #[arg(long, value_name = "N", requires = "dataset")]
     pub(crate) files: Option<u64>,
-    /// Folder on the server of the manifest's or data set's files
+    /// Folder on the server of the manifest's or data set's files; or `memory`: a data set without a network
     #[arg(long, value_name = "URL", conflicts_with = "urls")]
     pub(crate) from: Option<String>,
 

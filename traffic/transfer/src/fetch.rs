@@ -14,7 +14,7 @@ use http_body_util::Empty;
 use netjoule_scheduler::scheduler::Scheduler;
 
 use crate::fault::{Fault, Trouble};
-use crate::job::{Job, Writer};
+use crate::job::{Job, Writer, MEMORY};
 use crate::network::connection::Answer;
 use crate::network::options::Options;
 use crate::network::origin::Origin;
@@ -35,6 +35,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// More of an answer that is of no use is not read for the connection's sake, bytes.
 const DRAINED_BYTES: usize = 64 << 10;
+
+/// Bytes that are made at once, as many as a read of a socket brings.
+const MADE_BYTES: usize = 64 << 10;
 
 /// What all parts of a transfer share.
 pub(crate) struct Transfer {
@@ -113,6 +116,9 @@ impl Drop for UnderWay<'_> {
 pub(crate) async fn part(transfer: Rc<Transfer>, mut part: Part) -> Result<(), Trouble> {
     let job = &transfer.jobs[part.file];
     let _under_way = UnderWay::new(job);
+    if job.item.url.scheme() == MEMORY {
+        return make(&transfer, job, &mut part).await;
+    }
     let mut effort = Effort::new();
     loop {
         let before = part.next;
@@ -326,21 +332,50 @@ async fn receive(
         else {
             return Ok(false);
         };
-        let taken = transfer.scheduler.borrow_mut().received(part.id, bytes.len() as u64);
-        let mine = &bytes[..taken as usize];
-        job.check(part.next, mine).map_err(Trouble::Final)?;
-        writer.put(job, &transfer.storage, mine).map_err(|error| no_room(transfer, job, &error))?;
-        part.next += taken;
-        transfer.bytes.set(transfer.bytes.get() + taken);
-        if mine.len() < bytes.len() && job.size.get() == Some(part.next) {
-            let words =
-                format!("{} is longer than the {} bytes that it should have", job.url.borrow(), part.next);
-            return Err(Trouble::Final(Fault::new("length", words)));
-        }
-        if mine.len() < bytes.len() {
+        if keep(transfer, job, part, &bytes, writer)? {
             return Ok(true);
         }
     }
+}
+
+/// Check, write and count bytes that have come. True when another part has taken the rest.
+fn keep(
+    transfer: &Transfer,
+    job: &Job,
+    part: &mut Part,
+    bytes: &[u8],
+    writer: &mut Writer,
+) -> Result<bool, Trouble> {
+    let taken = transfer.scheduler.borrow_mut().received(part.id, bytes.len() as u64);
+    let mine = &bytes[..taken as usize];
+    job.check(part.next, mine).map_err(Trouble::Final)?;
+    writer.put(job, &transfer.storage, mine).map_err(|error| no_room(transfer, job, &error))?;
+    part.next += taken;
+    transfer.bytes.set(transfer.bytes.get() + taken);
+    if mine.len() < bytes.len() && job.size.get() == Some(part.next) {
+        let words =
+            format!("{} is longer than the {} bytes that it should have", job.url.borrow(), part.next);
+        return Err(Trouble::Final(Fault::new("length", words)));
+    }
+    Ok(mine.len() < bytes.len())
+}
+
+/// A part that nobody is asked for: its bytes are made, and then are as if they had come.
+async fn make(transfer: &Transfer, job: &Job, part: &mut Part) -> Result<(), Trouble> {
+    let end = part.end.or(job.size.get()).unwrap_or(part.next);
+    let mut writer = Writer::new(transfer.block_bytes, part.next);
+    let mut room = vec![0; MADE_BYTES];
+    while part.next < end {
+        let bytes = &mut room[..(end - part.next).min(MADE_BYTES as u64) as usize];
+        if let Some(signed) = job.item.signed {
+            signed.put(part.next, bytes);
+        }
+        if keep(transfer, job, part, bytes, &mut writer)? {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    writer.flush(job, &transfer.storage).map_err(|error| no_room(transfer, job, &error))
 }
 
 /// Read what is of no use, if it is little: that is cheaper than another connection.

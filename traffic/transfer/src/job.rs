@@ -32,6 +32,9 @@ pub(crate) struct Item {
     pub(crate) signed: Option<Signed>,
 }
 
+/// Scheme of what is made in memory in place of fetched, and the word for it after `--from`.
+pub(crate) const MEMORY: &str = "memory";
+
 /// A file of a transfer.
 pub(crate) struct Job {
     /// As it was asked for.

@@ -7,7 +7,7 @@ use netjoule_measure::failure::{Code, Failure, Outcome};
 use url::Url;
 
 use crate::cli::GetArgs;
-use crate::job::Item;
+use crate::job::{Item, MEMORY};
 use crate::network::origin::Origin;
 use crate::sets::dataset::Dataset;
 use crate::sets::manifest::{self, Entry, Manifest};
@@ -32,9 +32,16 @@ pub(crate) fn items(args: &GetArgs) -> Outcome<Vec<Item>> {
 }
 
 fn of_manifest(manifest: &Manifest, args: &GetArgs) -> Outcome<Vec<Item>> {
-    let base = args.from.as_deref().map(base).transpose()?;
+    let is_made = args.from.as_deref() == Some(MEMORY);
+    let base = args.from.as_deref().filter(|_| !is_made).map(base).transpose()?;
     let item = |(number, entry): (usize, &Entry)| {
+        let signed = manifest.signature(number);
         let url = match (&entry.url, &base) {
+            _ if is_made && signed.is_none() => {
+                return Code::Usage.fail("--from memory makes files of a data set: say --dataset NAME");
+            }
+            _ if is_made => Url::parse(&format!("{MEMORY}:{}", entry.name))
+                .map_err(|error| Failure::new(Code::Usage, format!("{}: {error}", entry.name)))?,
             (Some(text), _) => url(text)?,
             (None, Some(base)) => below(base, &entry.name)?,
             (None, None) => return Code::Usage.fail(format!("{} has no url: say --from URL", entry.name)),
@@ -44,7 +51,7 @@ fn of_manifest(manifest: &Manifest, args: &GetArgs) -> Outcome<Vec<Item>> {
             url,
             size: entry.size_bytes,
             sha256: entry.sha256.clone(),
-            signed: manifest.signature(number),
+            signed,
         })
     };
     manifest.files.iter().enumerate().map(item).collect()

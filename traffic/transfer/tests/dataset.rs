@@ -89,3 +89,22 @@ fn the_named_sets_fit_their_schema() {
         validator.iter_errors(&read("datasets.json")).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
 }
+
+#[test]
+fn what_is_made_in_memory_is_what_a_server_would_serve() {
+    let folders = [Folder::new("served"), Folder::new("made")];
+    let [served, made] = folders.each_ref().map(|folder| folder.0.to_str().unwrap());
+    let set = ["video-1", "--files", "2", "--seed", "7"];
+    assert!(dataset(&[&set[..], &["--out", served]].concat()).status.success());
+    let get = ["get", "--from", "memory", "--request-bytes", "3K", "--parallelism", "3", "--out", made];
+    let level = ["--algorithm", "fixed", "--json", "--dataset"];
+    let mut program = Command::new(env!("CARGO_BIN_EXE_netjoule-transfer"));
+    let output = program.args(get).args(level).args(set).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["files_verified_n"], &report["connections_opened_n"]), (&2.into(), &0.into()));
+    for file in manifest(&folders[0])["files"].as_array().unwrap() {
+        let [wanted, found] =
+            folders.each_ref().map(|folder| std::fs::read(folder.0.join(file["name"].as_str().unwrap())));
+        assert!(wanted.unwrap() == found.unwrap(), "{}", file["name"]);
+    }
+}

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 import yaml
@@ -154,6 +155,18 @@ def test_files_in_flight_share_the_connections_that_are_asked_for(http: str) -> 
     assert [
         ours.options({"concurrency": 6, "connections": n}, http).get("streams") for n in (1, 3)
     ] == streams
+
+
+def test_null_writes_and_verifies_the_same_bytes_without_a_connection() -> None:
+    of = workload(["fixed", "null"], request_bytes=4096)
+    fetched, written = outcomes(of)
+    assert written.run_fields["work"] == {**fetched.run_fields["work"], "parts": [ANY]}
+    found = written.run_fields["measures"]
+    assert (found["connections_opened"], found["files_verified"], found["retries"]) == (0, 12, 0)
+    (document,) = written.documents
+    (transfer,) = document.content["runs"]
+    assert (transfer["http_version"], transfer["window_effective_bytes"]) == (None, None)
+    assert sum(row["bytes"] for row in transfer["intervals"]) == 12 * 131072
 
 
 def test_a_set_of_ones_own_is_served_fetched_and_verified() -> None:

@@ -61,6 +61,18 @@ impl Signed {
         })
     }
 
+    /// What stands at `offset`, as many bytes as there is room for.
+    pub(crate) fn put(self, offset: u64, room: &mut [u8]) {
+        let range = offset..offset + room.len() as u64;
+        room.fill(0);
+        for (start, signature) in self.within(range.clone()) {
+            let from = start.max(range.start);
+            let until = (start + signature.len() as u64).min(range.end);
+            let here = &mut room[(from - offset) as usize..(until - offset) as usize];
+            here.copy_from_slice(&signature[(from - start) as usize..(until - start) as usize]);
+        }
+    }
+
     /// Where the last signature begins: behind the one of its MiB.
     fn end_start(self) -> Option<u64> {
         let block_start = self.size.checked_sub(1)? / SPACING_BYTES * SPACING_BYTES;
@@ -82,9 +94,9 @@ mod tests {
     use super::*;
 
     fn whole(signed: Signed) -> Vec<u8> {
-        let mut bytes = vec![0; signed.size as usize];
-        for (start, signature) in signed.within(0..signed.size) {
-            bytes[start as usize..][..signature.len()].copy_from_slice(&signature);
+        let mut bytes = vec![1; signed.size as usize];
+        for (index, piece) in bytes.chunks_mut(700_001).enumerate() {
+            signed.put(index as u64 * 700_001, piece);
         }
         bytes
     }

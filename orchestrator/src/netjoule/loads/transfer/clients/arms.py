@@ -32,6 +32,7 @@ class Client:
 _OLD, _BOTH, _ALL = ("1.1",), ("1.1", "2"), ("1.1", "2", "3")
 CLIENTS: Mapping[str, Client] = {
     **{name: Client(ours.PROGRAM, _ALL) for name in ours.ALGORITHMS},
+    ours.NULL: Client(ours.PROGRAM, _OLD),
     "h1": Client(ours.PROGRAM, _OLD),
     "h2": Client(ours.PROGRAM, ("2",)),
     "h3": Client(ours.PROGRAM, ("3",)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""netjoule-transfer as a client: its algorithms, and what browsers do over each HTTP version."""
+"""netjoule-transfer as a client: its algorithms, what browsers do over each HTTP version, and no network."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from netjoule.loads.transfer.clients.task import CA_FILE, MOST_CONNECTIONS, Task
 
 PROGRAM = "netjoule-transfer"
 FIXED = "fixed"
+NULL = "null"
+"""Writes the same bytes from memory to storage, checked and counted, without a network."""
+_MEMORY = "memory"
 ALGORITHMS = (FIXED, "lowe", "lowe-sequential", "hat", "eht", "auto")
 CONNECTIONS = "connections"
 OPTIONS = ("concurrency", "parallelism", "streams", "max_connections", "request_bytes", "window_bytes")
@@ -58,7 +61,8 @@ def fill(knobs: Knobs, program: str, out: str = ".") -> list[str]:
 def argv(client: str, task: Task, knobs: Knobs, program: str) -> list[str]:
     """Program and arguments of a client of ours, which says ``ready``, waits for ``go`` and reports."""
     arguments = [program, "get", "--dataset", knobs.dataset, *knobs.set_arguments()]
-    arguments += ["--from", task.url, "--to", knobs.to, "--http", task.http]
+    source = _MEMORY if client == NULL else task.url
+    arguments += ["--from", source, "--to", knobs.to, "--http", task.http]
     arguments += ["--ca-file", CA_FILE] if task.tls else []
     told = {"max_connections": MOST_CONNECTIONS, **options(knobs.options, task.http), **own(client)}
     for name, value in told.items():
@@ -94,4 +98,4 @@ def own(client: str) -> Mapping[str, int]:
     """What an arm fixes, whatever the workload's factors say."""
     one = {"concurrency": 1, "parallelism": 1, "streams": _STREAMS, "max_connections": 1}
     browser = {"concurrency": _BROWSER_CONNECTIONS, "parallelism": 1, "max_connections": _BROWSER_CONNECTIONS}
-    return {"h1": browser, "h2": one, "h3": one}.get(client, {})
+    return {"h1": browser, "h2": one, "h3": one, NULL: one}.get(client, {})
