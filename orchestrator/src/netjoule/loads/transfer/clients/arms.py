@@ -32,7 +32,6 @@ class Client:
 _OLD, _BOTH, _ALL = ("1.1",), ("1.1", "2"), ("1.1", "2", "3")
 CLIENTS: Mapping[str, Client] = {
     **{name: Client(ours.PROGRAM, _ALL) for name in ours.ALGORITHMS},
-    ours.NULL: Client(ours.PROGRAM, _OLD),
     "h1": Client(ours.PROGRAM, _OLD),
     "h2": Client(ours.PROGRAM, ("2",)),
     "h3": Client(ours.PROGRAM, ("3",)),
@@ -48,5 +47,6 @@ CLIENTS: Mapping[str, Client] = {
     "axel-best": Client("axel", _OLD, peers.axel_best),
     "lftp": Client("lftp", _OLD, peers.lftp),
     "lftp-best": Client("lftp", _OLD, peers.lftp_best),
+    ours.NULL: Client(ours.PROGRAM, _OLD),
 }
 """By name, which is a value of the factor client."""
