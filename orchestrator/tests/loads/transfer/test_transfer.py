@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -362,3 +363,37 @@ def test_a_campaign_fetches_over_the_emulated_path_and_pins_congestion_control(t
     assert rates["wget"][1] == "1.1"
     assert rates["auto"][1] == "2"
     assert rates["wget"][0] < rates["auto"][0] < 50
+
+
+@pytest.mark.netns
+def test_a_fitted_phone_sees_how_many_connections_move_bytes(tmp_path: Path) -> None:
+    """16 files at once against one, over a path so long that bytes come in bursts."""
+    models = {"fitted": "s5-seed", "doubled": "s5-seed:connection_w=0.03", "declared": "galaxy-s5"}
+    meters = [
+        CONSTANT_METER | {"meter_id": name, "device": {"model": model}} for name, model in models.items()
+    ]
+    files = written(tmp_path, meters)
+    path = [{"rtt_ms": 100, "rate_mbps": 50}]
+    document = workload(["fixed"], concurrency=[1, 16], path=path, transfer={"files": 48}).document
+    files.workload.write_text(yaml.safe_dump({**document, "limits": {"max_attempts": 10}}))
+    done = netjoule(*files.run)
+    assert done.returncode == 0, done.stdout + done.stderr
+    levels = {row["run_id"]: int(row["concurrency"]) for row in table(files.out / "plan.csv")}
+    valid = {row["run_id"] for row in table(files.out / "status.csv") if row["status"] == "valid"}
+    for name, share_w in (("fitted", 0.015), ("doubled", 0.03)):
+        power_w = {levels[run_id]: terms_in(files.out, run_id, name) for run_id in valid & levels.keys()}
+        assert power_w[1]["connections"] == pytest.approx(share_w, rel=0.25)
+        assert power_w[16]["connections"] == pytest.approx(16 * share_w, rel=0.25)
+        assert power_w[16]["rate"] > 3 * power_w[1]["rate"]
+
+
+def terms_in(campaign: Path, run_id: str, meter: str) -> dict[str, float]:
+    """Means of a device's terms over the transfer of a run, W."""
+    (part,) = table(campaign / "runs" / run_id / "intervals.csv")[:1]
+    last = table(campaign / "runs" / run_id / "intervals.csv")[-1]
+    start_s, end_s = float(part["t_start_s"]), float(last["t_end_s"])
+    lines = (campaign / "devices" / f"{meter}.ndjson").read_text().splitlines()
+    samples = [
+        one for one in map(json.loads, lines) if start_s <= one["t_start_s"] and one["t_end_s"] <= end_s
+    ]
+    return {name: statistics.fmean(one["terms"][name] for one in samples) for name in samples[0]["terms"]}
