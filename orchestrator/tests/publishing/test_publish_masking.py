@@ -255,6 +255,9 @@ def test_a_shipped_device_model_keeps_its_name():
         "laptop-cpu",
         "laptop-cpu",
     ]
+    changed = "s5-seed:connection_w=0.03,active_w=2"
+    assert masked(device_model=changed, host="s5-seed")[0] == changed
+    assert masked(device_model="laptop-cpu:x=nas-7", host="nas-7")[0] == "laptop-cpu:x=host-1"
 
 
 # -- every text of the contracts is decided upon ---------------------------------------------------------
