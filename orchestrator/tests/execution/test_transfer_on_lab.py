@@ -11,6 +11,8 @@ import pytest
 import yaml
 from plans import plan
 
+FACTORS = {"client": ["curl", "fixed"], "dataset": "html-1", "tls": True, "http": "2"}
+PATH = {"rtt_ms": 59, "rate_mbps": 1000}
 HERE = Path(__file__).parents[1]
 NETJOULE = Path(sys.executable).parent / "netjoule"
 pytestmark = [
@@ -27,7 +29,13 @@ def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
         "schema_version": 2,
         "name": "lab",
         "load": "transfer",
-        "factors": {"client": ["curl", "fixed"], "dataset": "html-1", "tls": True, "http": "2"},
+        "factors": {
+            "client": ["curl", "fixed"],
+            "dataset": "html-1",
+            "tls": True,
+            "http": "2",
+            "path": [PATH],
+        },
         "transfer": {"files": 400},
         "blocks": 1,
         "timing": {"idle_s": 3.0, "settle_s": 0.2, "warm_up_s": 0, "measure_s": 1.0, "tail_s": 0.5},
@@ -36,10 +44,15 @@ def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
     file, campaign = tmp_path / "lab-transfer.yaml", tmp_path / "campaign"
     file.write_text(yaml.safe_dump(document))
     run = [NETJOULE, "run", "--no-verify", file, "--testbed", tmp_path / "lab.yaml", "--out", campaign]
+    tc = tmp_path / "bin/tc"  # in place of one whose kernel has netem: no packet is delayed
+    tc.parent.mkdir()
+    tc.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/tc\n')
+    tc.chmod(0o755)
     # So many frames a second take the instrument out of the range that other campaigns of this lab need.
     wider = 'sed -i "s/current_range_a: 0.1/current_range_a: 5/" "$0/lab.yaml"; exec "$@"'
     done = subprocess.run(
         [sys.executable, HERE / "two_host_lab.py", tmp_path, "sh", "-c", wider, tmp_path, *run],
+        env=os.environ | {"PATH": f"{tc.parent}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=False,
@@ -54,7 +67,11 @@ def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
         folder = campaign / "runs" / name
         run_document, kept = (json.loads((folder / f"{one}.json").read_text()) for one in ("run", "transfer"))
         assert run_document["work"]["reconciles"]
+        assert run_document["in_force"]["path"]["elements"] == [{"rate_mbps": 1000, "delay_ms": 29.5}]
         assert run_document["hosts"] == {"client": "client", "server": "server"}
         assert {one["files_verified_n"] for one in kept["runs"]} == {400}
         assert {one["http_version"] for one in kept["runs"]} == {"2"}
         assert kept["server"]["congestion_control"] == "cubic"
+    asked = (tmp_path / "tc").read_text().splitlines()
+    assert "qdisc add dev cable root handle 4e4a: netem limit 5917 delay 59000us" in asked
+    assert asked[-1] == "qdisc del dev cable root"

@@ -130,7 +130,8 @@ def _check_link(document: Document) -> None:
         raise document.refuse((), "kind emulated needs a link section", "add 'link: {preset: ideal-216}'")
     if not emulated:
         what = f"a testbed of kind {document.value['kind']} has no {{}}: that is for kind emulated"
-        _refuse_fields(document, (), ("link", "elements", "presets", "cpus"), what)
+        of_paths = () if document.value["kind"] == LAB else ("elements", "presets")
+        _refuse_fields(document, (), ("link", *of_paths, "cpus"), what)
     else:
         document.need(("link",), "preset", "add 'preset: ideal-216'")
     check_paths(document)

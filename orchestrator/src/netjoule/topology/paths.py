@@ -14,6 +14,8 @@ from netjoule.topology.hosts import wired_hosts
 OF_ELEMENTS = ("scaling", "bursts", "varying")
 """Factors that take the place of the field of their name, in each element of a path that has it."""
 _PATH = "path"
+_OF_LAB = {"delay_ms", "rate_mbps", "loss_ratio", "queue_packets", "queue_bytes"}
+"""Fields of an element that the queues of a server's kernel can do."""
 
 
 def parameters(topology: Mapping[str, Any], factor: str, value: Any, where: str = "") -> Mapping[str, Any]:
@@ -185,5 +187,9 @@ def _fault(path: Mapping[str, Any], topology: Mapping[str, Any]) -> str | None:
     if unknown:
         known = ", ".join(elements) or "it has none"
         return f"no element of the testbed is called '{unknown[0]}'; elements: {known}"
+    if topology["kind"] == "lab" and (
+        len(named) > 1 or any(elements[name].keys() - _OF_LAB for name in named)
+    ):
+        return "a path of a lab is one element of delay, rate, loss and queue, on its server: name such a one"
     scaling = [name for name in access if "scaling" in elements[name]]
     return f"'{scaling[0]}' scales its rate: a router stands in elements, not in access" if scaling else None

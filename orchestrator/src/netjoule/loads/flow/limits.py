@@ -9,7 +9,10 @@ from typing import Any
 from netjoule.core.errors import UsageError
 from netjoule.loads.flow import transports
 from netjoule.loads.flow.settings import NULL, FlowSettings
+from netjoule.topology.lab import LAB
+from netjoule.topology.paths import is_path
 from netjoule.topology.topology import Topology
+from netjoule.workload.workload import Workload
 
 # Sequence number and send time that every message carries inside its size.
 _LEAST_PAYLOAD = 16
@@ -56,6 +59,17 @@ def require_fit(settings: FlowSettings, topology: Topology) -> None:
     for other in settings.beside:
         sizes = settings.payload_bytes if other.payload_bytes is None else (other.payload_bytes,)
         _check_sizes(where, settings, other.transport, sizes, topology.mtu_bytes)
+
+
+def require_whole_path(workload: Workload, topology: Topology) -> None:
+    """Refuse a path of a lab, whose server delays only what it sends. Raises UsageError naming the field."""
+    for name in filter(is_path, workload.factors):
+        if topology.kind == LAB:
+            raise UsageError(
+                "a lab's server delays what it sends, and flows may go the other way",
+                where=f"workload {workload.name}, field factors.{name}",
+                next_step="leave it out, or use a testbed of kind emulated",
+            )
 
 
 def _check_clients(where: str, settings: FlowSettings, topology: Topology) -> None:

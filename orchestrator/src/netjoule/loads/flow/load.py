@@ -71,6 +71,7 @@ class FlowLoad(Load):
             HostLacks: when the program that knows profiles is missing.
         """
         limits.require_fit(self._settings, self._topology)
+        limits.require_whole_path(self._workload, self._topology)
         profile_rate.require(self._settings)
 
     def require(self) -> None:

@@ -6,7 +6,8 @@
     controller --wired control network, SSH--> client, server, access point, meter host: a keeper each
     client ==== radio or cable of the test network ==== access point ==== server
 
-The topology says what is there, `netjoule provision` has set it up; no host's configuration is changed here.
+The topology says what is there, `netjoule provision` has set it up; no host's configuration is changed here,
+but that a server delays what it sends where the workload has paths.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ from netjoule.testbeds.lab.host_facts import host_record, joined
 from netjoule.testbeds.lab.host_locks import campaign_owner
 from netjoule.testbeds.lab.meters import ControllerLogger, HostLogger
 from netjoule.testbeds.lab.reservation import Reservation
+from netjoule.testbeds.lab.server_path import NOT_IN_FORCE, ServerPath
+from netjoule.topology.paths import asked_paths, in_force, is_path, path_host
 from netjoule.topology.topology import Meter
-from netjoule.workload.load import Load, Place
+from netjoule.workload.load import Condition, Load, Place
 
 COLLECT_TIMEOUT_S = 60.0
 
@@ -75,6 +78,7 @@ class LabTestbed(Testbed):
         self._loggers: list[ControllerLogger | HostLogger] = []
         self._agents: dict[str, tuple[str, ...]] = {}
         self._control: dict[str, str] = {}  # numbers, from bring_up on
+        self._paths: dict[str, ServerPath] = {}  # by the host at their end, likewise
 
     def _host(self, name: str) -> SshHost:
         revive = partial(self._reservation.cycle, name)
@@ -112,6 +116,14 @@ class LabTestbed(Testbed):
             for name, argv in self._agents.items()
         ]
 
+    async def apply(self, condition: Condition) -> Mapping[str, Any]:
+        """Set the paths that the condition asks for. Raises RunFailed when one does not come into force."""
+        document, asked = self.topology.document, condition.testbed
+        paths = asked_paths(document, asked)
+        for name, elements in paths.items():
+            await self._paths[name].set(elements[0])
+        return in_force(document, asked, paths)
+
     async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         """Every host's clock, measured now."""
         return await all_or_none([clock.look(t_s) for clock in self._clocks.values()])
@@ -139,6 +151,7 @@ class LabTestbed(Testbed):
         await self._provide_programs()
         await self.clock_rows(self.session.t_s(SystemClock().monotonic_ns()))
         await self._provide_agents()
+        await self._take_paths()
 
     async def meter_places(self) -> Sequence[MeterPlace]:
         """The controller and every host that a meter's cable is plugged in."""
@@ -185,6 +198,16 @@ class LabTestbed(Testbed):
                 place = await host.put_once(agent_zipapp(), "netjoule-radio", ".pyz")
                 options = agent_options(radio.interface, radio.every_s, radio.reader)
                 self._agents[name] = (*programs.HOST_PYTHON, place, *options)
+
+    async def _take_paths(self) -> None:
+        """Where the workload has paths, the interfaces of the servers at their ends."""
+        client = self.topology.host(self.roles["client"][0].name).first_test_address
+        for factor in filter(is_path, self.campaign.workload.factors):
+            name = path_host(self.topology.document, factor)
+            path = await ServerPath.taken(self._hosts[name], client)
+            self.stack.push_async_callback(path.process.finish)
+            self.watch(path.process, NOT_IN_FORCE, path.note)
+            self._paths[name] = path
 
     async def start_meters(self) -> None:
         """One logger per host with meters, the controller included."""

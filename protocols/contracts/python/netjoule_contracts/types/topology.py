@@ -46,9 +46,9 @@ class Topology(Document, frozen=True, kw_only=True):
     cpus: int | None = None
     # The emulated link; of a simulated testbed its paths and its routers' power alone.
     link: Link | None = None
-    # Elements that paths consist of, by name (kind emulated only). Each loses packets, adds bursts of other
-    # traffic, sends what there is at its rate, then delays it; in both directions alike unless direction says
-    # otherwise.
+    # Elements that paths consist of, by name (not kind guest; in a lab a path is one of them, without bursts,
+    # varying and scaling). Each loses packets, adds bursts of other traffic, sends what there is at its rate,
+    # then delays it; in both directions alike unless direction says otherwise.
     elements: dict[str, dict[str, Any]] | None = None
     # Named values of the testbed's factors, for workloads.
     presets: dict[str, Any] | None = None
