@@ -196,10 +196,10 @@ part_words <- function(in_family) ifelse(in_family, "main comparison", "explorat
 # Columns that name a row, whatever its table has that is neither of a meter nor a number of results, and those of what
 # the load measured.
 more_columns <- function(name, rows) {
-  if (!name %in% c("energy_summary", "energy_runs")) {
+  if (!name %in% c("energy_summary", "energy_runs", "transfer_summary")) {
     return(list())
   }
-  before <- names(rows)[seq_len(match("kind", names(rows)) - 1L)]
+  before <- names(rows)[seq_len(match(if (name == "transfer_summary") "n" else "kind", names(rows)) - 1L)]
   named <- setdiff(before, c("run_id", meter_keys, "order", "attempt", "mini_block"))
   of_load <- setdiff(sub("_ci95_low$", "", grep("_ci95_low$", names(rows), value = TRUE)), names(energy_columns))
   spoken <- function(names) gsub("_", " ", names, fixed = TRUE)

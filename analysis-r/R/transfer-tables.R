@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# What transfers have beside what every load has: energies per 100 MB and per file, the break point, and their figures.
+
+register_load("transfer",
+  tables = function(...) transfer_tables(...),
+  figures = function(...) transfer_campaign_figures(...),
+  rare_tables = c("transfer_summary", "transfer_published")
+)
+
+# The studies print energy per 100 MB, MB of 10^6 bytes: work is in Mb.
+mbit_per_100_mb <- 800
+
+#' @return tables of every load, transfer_summary and, where a published ratio can be compared, transfer_published.
+#' @noRd
+transfer_tables <- function(campaign, margin_percent = NULL) {
+  tables <- energy_tables(campaign, margin_percent)
+  rows <- transfer_rows(campaign)
+  tables$transfer_summary <- transfer_summary(campaign, rows)
+  published <- transfer_published(campaign, rows)
+  if (nrow(published) > 0L) tables$transfer_published <- published
+  tables
+}
+
+#' Runs that count, with their energies per 100 MB and per file
+#'
+#' E_b is idle power over the window, E_d what is above it, E_t both; the tail after the window is in none of them and
+#' is paid once a run, however often the set was fetched in it.
+#'
+#' @return data.table of energy_rows(), more columns in J, throughput_mbps in Mb/s and throughput_efficiency in Mb/s per
+#'   J (of E_d per 100 MB); NA where nothing arrived or nothing tells the energy.
+#' @noRd
+transfer_rows <- function(campaign) {
+  rows <- without_control(energy_rows(campaign), campaign)
+  rows[, `:=`(
+    tail_e_j = tail_energy_j, e_b_j = e_t_j - e_d_j, u95_e_d_j = normal_97_5 * u_delta_p_w * window_s,
+    hundreds = fifelse(work > 0, work / mbit_per_100_mb, NA_real_),
+    files = fifelse(files_verified > 0, files_verified * repeats, NA_real_)
+  )]
+  for (name in c("e_b", "e_d", "e_t", "tail_e", "u95_e_d")) {
+    energy <- rows[[paste0(name, "_j")]]
+    set(rows, j = paste0(name, "_per_100_mb_j"), value = energy / rows$hundreds)
+    set(rows, j = paste0(name, "_per_file_j"), value = energy / rows$files)
+  }
+  rows[, throughput_efficiency := fifelse(e_d_per_100_mb_j > 0, throughput_mbps / e_d_per_100_mb_j, NA_real_)][]
+}
+
+# Columns with an interval over blocks.
+transfer_measures <- c(
+  "throughput_mbps", "throughput_efficiency",
+  paste0(c("e_b", "e_d", "e_t", "tail_e"), "_per_100_mb_j"), paste0(c("e_b", "e_d", "e_t", "tail_e"), "_per_file_j")
+)
+
+#' Throughput and energies of each arm and cell, by the contract transfer_summary.table.json
+#' @noRd
+transfer_summary <- function(campaign, rows) {
+  cells <- rows[, {
+    values <- lapply(transfer_measures, function(name) interval_columns(block_means(.SD, .SD[[name]]), name))
+    c(list(n = uniqueN(block), runs_n = .N), unlist(values, recursive = FALSE), list(
+      u95_e_d_per_100_mb_j = mean_or_na(u95_e_d_per_100_mb_j), u95_e_d_per_file_j = mean_or_na(u95_e_d_per_file_j),
+      hollow = any(hollow), below_resolution_n = sum(below_resolution)
+    ))
+  }, by = c(cell_keys(campaign))]
+  cells <- cells[in_arm_order(campaign, cells, cells[[campaign$arm]])]
+  with_break_points(cells, swept_factors(campaign))
+}
+
+#' Published ratios of two clients beside ours: of the clients and the set that the campaign has
+#'
+#' @return data.table by the contract transfer_published.table.json.
+#' @noRd
+transfer_published <- function(campaign, rows, dir = file.path(reference_dir(), "transfer")) {
+  found <- rbindlist(lapply(list.files(dir, "\\.json$", full.names = TRUE), function(path) {
+    document <- jsonlite::fromJSON(path, simplifyVector = FALSE)
+    rbindlist(lapply(document$values, function(value) published_beside(value, document$reference_id, campaign, rows)))
+  }))
+  if (nrow(found) > 0L) found else data.table()
+}
+
+# The measure behind a published quantity.
+published_measures <- c(
+  energy_ratio = "e_d_per_100_mb_j", throughput_efficiency_ratio = "throughput_efficiency"
+)
+
+published_beside <- function(value, reference, campaign, rows) {
+  measure <- published_measures[pick_text(value, "quantity")]
+  clients <- c(pick_text(value, "client"), pick_text(value, "against"))
+  if (is.na(measure) || anyNA(clients) || !identical(campaign$arm, "client") || !all(clients %in% rows$client)) {
+    return(NULL)
+  }
+  same_set <- rows[dataset == pick_text(value, "dataset")]
+  keys <- setdiff(cell_keys(campaign), "client")
+  same_set[, {
+    ours <- .SD[, list(value = mean_or_na(.SD[[measure]])), by = list(block, client)]
+    wide <- merge(ours[client == clients[1]], ours[client == clients[2]], by = "block")
+    c(
+      list(
+        reference_id = reference, value_id = pick_text(value, "value_id"), quantity = pick_text(value, "quantity"),
+        compared = clients[1], against = clients[2], printed = pick_text(value, "printed"),
+        published_low = pick_number(value, "low"), published_high = pick_number(value, "high"), n = nrow(wide)
+      ), interval_columns(wide$value.x / wide$value.y, "ours")
+    )
+  }, by = keys, .SDcols = c("block", "client", measure)]
+}
+
+told_transfer_published <- function(rows) rows[, quantity := gsub("_", " ", quantity)]
