@@ -17,7 +17,7 @@ swept_factors <- function(campaign) {
   }, swept_names)
 }
 
-#' The break point of one sweep: the lowest level whose energy interval contains the minimum while throughput still rises
+#' The break point of a sweep: the lowest level whose energy interval contains the minimum while throughput still rises
 #'
 #' It still rises at a level if the next level has a higher mean.
 #'

@@ -17,7 +17,9 @@ transfer_campaign_figures <- function(campaign, tables, ids) {
     trace <- of_meter(tables$power_trace, id)
     c(
       if (length(swept) > 0L) sweep_figures(cells, swept[1], campaign, id),
-      if (identical(campaign$arm, "client")) client_figures(cells, campaign, id, "transfer_published" %in% names(tables)),
+      if (identical(campaign$arm, "client")) {
+        client_figures(cells, campaign, id, "transfer_published" %in% names(tables))
+      },
       if (nrow(trace) > 0L) list(transfer_power_figure(trace, tables$energy_runs, campaign, id))
     )
   }), recursive = FALSE)
@@ -73,7 +75,11 @@ sweep_figures <- function(cells, over, campaign, id) {
 plot_sweep <- function(cells, over, title, campaign, id) {
   inner <- campaign
   inner$factors <- setdiff(campaign$factors, over)
-  arm <- if (identical(campaign$arm, over)) factor(rep("mean", nrow(cells))) else arm_factor(campaign, cells[[campaign$arm]])
+  arm <- if (identical(campaign$arm, over)) {
+    factor(rep("mean", nrow(cells)))
+  } else {
+    arm_factor(campaign, cells[[campaign$arm]])
+  }
   points <- measure_points(
     cells, drawn_measures[1:2], as.numeric(cells[[over]]), arm, cell_name(inner, cells)
   )
@@ -128,7 +134,8 @@ break_layers <- function(breaks) {
         data = breaks, aes(xintercept = at), colour = "grey35", linetype = "42", linewidth = 0.45
       ),
       geom_text(
-        data = breaks[, list(at = min(at)), by = panel], aes(x = at, y = Inf), label = "break point ", inherit.aes = FALSE,
+        data = breaks[, list(at = min(at)), by = panel], aes(x = at, y = Inf), label = "break point ",
+        inherit.aes = FALSE,
         hjust = 1, vjust = 1.5, size = 2.8, colour = "grey25"
       )
     )
@@ -176,7 +183,9 @@ plot_clients <- function(cells, title, campaign, id) {
     points, facet_wrap(ggplot2::vars(panel), ncol = 1L, scales = "free_y"), scale_x_continuous(
       name = "Client", breaks = seq_along(shown), labels = arm_label(shown), limits = c(0.5, length(shown) + 0.5),
       guide = guide_axis(n.dodge = if (length(shown) > 6L) 3L else 1L)
-    ), from_zero(), title = title, subtitle = subtitle_words(campaign, id, interval_words(campaign, id, cells$n), point_words(points)),
+    ), from_zero(), title = title, subtitle = subtitle_words(
+      campaign, id, interval_words(campaign, id, cells$n), point_words(points)
+    ),
     caption = source_line(campaign, id)
   ) + theme(legend.position = "none")
   with_alt(plot, paste0(
@@ -202,7 +211,9 @@ transfer_power_figure <- function(trace, runs, campaign, id) {
 plot_transfer_power <- function(trace, runs, campaign, id) {
   windows <- c(measure = "Transfer", tail = "Tail")
   arms <- arm_factor(campaign, as.character(runs[[campaign$arm]]))
-  runs <- runs[order(arms)][, panel := factor(arm_names(campaign, get(campaign$arm)), unique(arm_names(campaign, sort(arms))))]
+  runs <- runs[order(arms)]
+  names <- arm_names(campaign, runs[[campaign$arm]])
+  runs[, panel := factor(names, unique(names))]
   points <- merge(
     trace[window %in% names(windows), list(run_id, window, t_s, power_w)],
     runs[, list(run_id, panel, p_i_w, e_d_j, tail_energy_j, start_s = window_t_start_s)],
