@@ -56,7 +56,7 @@ most_cells_of_figure <- 4L
 #' @noRd
 sweep_figures <- function(cells, over, campaign, id) {
   varied <- Filter(function(name) name != over && uniqueN(cells[[name]]) > 1L, campaign$factors)
-  places <- uniqueN(cells, by = varied)
+  places <- distinct_n(cells, varied)
   parts <- if (places > most_cells_of_figure && length(varied) > 0L) split(cells, by = varied[1]) else list(cells)
   unname(lapply(parts, function(part) {
     name <- paste(c(
@@ -64,7 +64,7 @@ sweep_figures <- function(cells, over, campaign, id) {
     ), collapse = "-")
     of_part <- if (length(parts) > 1L) paste0(": ", plain_text(part[[varied[1]]][1]))
     title <- paste0("Throughput and energy against ", tolower_first(factor_label(campaign, over)), of_part)
-    panels <- uniqueN(part, by = setdiff(varied, campaign$arm))
+    panels <- distinct_n(part, setdiff(varied, campaign$arm))
     figure(
       paste0(name, meter_suffix(campaign, id)), title, plot_sweep(part, over, title, campaign, id),
       2 + 2.3 * panels, id, "transfer_summary"
@@ -254,3 +254,6 @@ plot_transfer_power <- function(trace, runs, campaign, id) {
     ), ". ", alt_end(campaign, id)
   ))
 }
+
+# Combinations of these columns; one where there are none.
+distinct_n <- function(rows, columns) if (length(columns) > 0L) uniqueN(rows, by = columns) else 1L
