@@ -33,7 +33,7 @@ ALLOWED = tuple(
 ORDINARY = frozenset({"build", "command", "flow", "page", "transfer", "direction", "parallel", "profile"})
 """Words that mean other things, too: found as whole strings alone."""
 EVERYWHERE = frozenset({"client", "server", "streams", "connections", "http", "tls", "dataset"})
-"""Factors called like roles of hosts, streams, forms of device, protocols, data of a bundle: not looked for."""
+"""Factors called like roles of hosts, streams, forms of device, protocols, data of a bundle: left alone."""
 
 
 def names() -> frozenset[str]:
