@@ -83,7 +83,7 @@ def test_a_kind_that_cannot_set_a_factor_names_those_that_can() -> None:
     made = Topology.from_document(lab | {"kind": "imported", "hosts": hosts}, where="test")
     with pytest.raises(UsageError) as caught:
         check_workload(flows(), made)
-    assert caught.value.next_step == "use one of kind emulated or simulated"
+    assert caught.value.next_step == "use one of kind emulated or lab or simulated"
 
 
 def test_a_factor_of_elements_is_of_all_that_have_its_field_on_every_path() -> None:
