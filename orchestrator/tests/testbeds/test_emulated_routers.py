@@ -121,6 +121,7 @@ def test_a_campaign_tells_what_a_router_did_under_real_flows(tmp_path: Path) -> 
         assert flow["transport"] == transport.partition("-")[0]
         assert options.get("congestion_control") == ("reno" if transport == "tcp-reno" else None)
     slow = of["follows", "udp-3"]["measures"]
-    assert 3 < slow["service_rate_mbps"] < 5, slow
+    # Of a flow without any jitter it is the flow's own rate in every interval.
+    assert 3 <= slow["service_rate_mbps"] < 5, slow
     energy = table(files.out / "tables" / "router_energy.csv")
     assert {row["arm"] for row in energy} == {"none", "follows"}
