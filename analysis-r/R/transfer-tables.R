@@ -72,7 +72,7 @@ transfer_summary <- function(campaign, rows) {
 transfer_published <- function(campaign, rows, dir = file.path(reference_dir(), "transfer")) {
   found <- rbindlist(lapply(list.files(dir, "\\.json$", full.names = TRUE), function(path) {
     document <- jsonlite::fromJSON(path, simplifyVector = FALSE)
-    rbindlist(lapply(document$values, function(value) published_beside(value, document$reference_id, campaign, rows)))
+    rbindlist(lapply(document$values, function(value) ratio_beside(value, document$reference_id, campaign, rows)))
   }))
   if (nrow(found) > 0L) found else data.table()
 }
@@ -82,7 +82,7 @@ published_measures <- c(
   energy_ratio = "e_d_per_100_mb_j", throughput_efficiency_ratio = "throughput_efficiency"
 )
 
-published_beside <- function(value, reference, campaign, rows) {
+ratio_beside <- function(value, reference, campaign, rows) {
   measure <- published_measures[pick_text(value, "quantity")]
   clients <- c(pick_text(value, "client"), pick_text(value, "against"))
   if (is.na(measure) || anyNA(clients) || !identical(campaign$arm, "client") || !all(clients %in% rows$client)) {
