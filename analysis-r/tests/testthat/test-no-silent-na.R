@@ -372,6 +372,20 @@ for (name in names(campaigns)) {
   })
 }
 
+allowed$transfer_summary <- c(
+  for_columns(
+    outer(
+      c("throughput_mbps", "throughput_efficiency", outer(
+        c("e_b", "e_d", "e_t", "tail_e"), c("_per_100_mb_j", "_per_file_j"), paste0
+      )), c("_ci95_low", "_ci95_high"), paste0
+    ), one_block
+  ),
+  # Without readings there is no u95; an energy that is not above idle has no efficiency.
+  for_columns(c("u95_e_d_per_100_mb_j", "u95_e_d_per_file_j"), function(rows) rows$power_source != "measured"),
+  list(throughput_efficiency = function(rows) rows$e_d_per_100_mb_j <= 0)
+)
+allowed$transfer_published <- for_columns(c("ours_ci95_low", "ours_ci95_high"), one_block)
+
 test_that("every table of the contract has rules, but those of raw data", {
   contracted <- sub(".table.json", "", list.files(file.path(contracts_dir(), "tables")), fixed = TRUE)
   raw <- c("clocks", "events", "intervals", "intervals_1", "meters", "plan", "plan_1", "power", "radio", "routers")
