@@ -400,6 +400,20 @@ test_that("nor are those of a load without files of its own", {
   }
 })
 
+test_that("nor are those of transfers", {
+  measures <- function(cell, watts) {
+    list(
+      throughput_mbps = 100 * watts, duration_s = 3, cpu_s = 1, connections_opened = 4, files_verified = 20, retries = 0
+    )
+  }
+  dir <- done_campaign("transfer", "client", c(wget = 2, lowe = 1), list(dataset = "mixed-2"),
+    work = function(cell) 400, unit = "Mb", measures = measures
+  )
+  tables <- campaign_tables(read_campaign(dir))
+  expect_gt(nrow(tables$transfer_summary), 0)
+  expect_null(silent(tables$transfer_summary, "transfer_summary"))
+})
+
 test_that("the rules themselves would find an empty number without a reason", {
   tables <- campaign_tables(read_campaign(campaigns$plain()))
   tables$runs[2, ea_j_per_mbit := NA]
