@@ -194,25 +194,6 @@ def test_energy_of_the_work_is_told_per_unit_of_it() -> None:
     assert [reason["code"] for reason in found["reasons"]] == []
 
 
-def test_energies_of_files_are_told_per_100_megabytes_and_per_file() -> None:
-    source = a_run(WORK, 2.0, 400.0)  # Mb, in two transfers of five files each
-    moved = {**source.run["work"], "unit": "Mb", "repeat": 2}
-    measured = {**source.run["measures"], "files_verified": 5.0}
-    (node,) = assess(replace(source, run={**source.run, "work": moved, "measures": measured}))["nodes"]
-    for name, energy_j in {
-        "eb": IDLE_W * 3.0,
-        "ed": node["e_d_j"],
-        "et": node["e_t_j"],
-        "tail": node["tail_energy_j"],
-        "u95_ed": node["u95_energy_per_work_j"] * 400.0,
-    }.items():
-        assert node[f"{name}_j_per_100_mb"] == pytest.approx(2.0 * energy_j, rel=1e-3), name
-        assert node[f"{name}_j_per_file"] == pytest.approx(energy_j / 10.0, rel=1e-3), name
-    assert node["ed_j_per_100_mb"] == pytest.approx(800.0 * node["ea_j_per_mbit"])
-    (other,) = assess(source)["nodes"]
-    assert "ed_j_per_file" not in other
-
-
 def test_a_radio_that_is_never_idle_cuts_the_tail_and_says_so() -> None:
     source = a_run(WORK, 2.0)
     (meter,) = source.meters

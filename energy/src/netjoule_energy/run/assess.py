@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from netjoule_contracts.types.result import Node, Reason, Result, Work
 from netjoule_contracts.types.result import Window as ResultWindow
 from netjoule_energy.power.windows import MeasuredSpan, Window, span_is_short
-from netjoule_energy.run.amounts import with_amounts
 from netjoule_energy.run.model_terms import modelled_node, unpowered_node
 from netjoule_energy.run.node_floor import ControlPower
 from netjoule_energy.run.node_power import MeterInput, NodePower, node_power
@@ -81,7 +80,6 @@ def _result(
     kept = tuple(sorted(dict.fromkeys(reasons), key=lambda reason: reason.code not in invalidating))
     parts = source.several
     several = shares(parts, span.window, counted=source.counted) if parts and span else ()
-    work = None if span is None else _work(source, span, u95_rate)
     return Result(
         schema_version=2,
         run_id=run["run_id"],
@@ -90,12 +88,12 @@ def _result(
         arm=run["arm"],
         factors=run["factors"],
         window=None if span is None else _window(source, span.window),
-        work=work,
+        work=None if span is None else _work(source, span, u95_rate),
         measures=run["measures"],
         radio_states=tuple(run.get("radio_states", ())) or None,
         valid=run["status"] == "done" and not any(reason.code in invalidating for reason in kept),
         reasons=kept,
-        nodes=tuple(with_amounts(source, node, work) for node in nodes),
+        nodes=tuple(nodes),
         parts=several or None,
         fairness=fairness(several) if several else None,
     )

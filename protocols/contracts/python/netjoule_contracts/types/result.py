@@ -175,28 +175,6 @@ class Node(Part, frozen=True, kw_only=True):
     effective_readings: float
     # Integral of P - P_I over the tail; null when it is not covered.
     tail_energy_j: float | None
-    # Idle energy E_b over the window, per 100 MB (10^8 byte) of files that it moved; of runs that move files.
-    eb_j_per_100_mb: float | UnsetType | None = UNSET
-    # Energy above idle E_d over the window, per 100 MB (10^8 byte) of files that it moved; of runs that move
-    # files.
-    ed_j_per_100_mb: float | UnsetType | None = UNSET
-    # Energy in all E_t = E_b + E_d over the window, per 100 MB (10^8 byte) of files that it moved; of runs
-    # that move files.
-    et_j_per_100_mb: float | UnsetType | None = UNSET
-    # Tail energy after the window, per 100 MB (10^8 byte) of files that it moved; of runs that move files.
-    tail_j_per_100_mb: float | UnsetType | None = UNSET
-    # 95 % half-width of E_d, per 100 MB (10^8 byte) of files that it moved; of runs that move files.
-    u95_ed_j_per_100_mb: float | UnsetType | None = UNSET
-    # Idle energy E_b over the window, per file that arrived whole; of runs that move files.
-    eb_j_per_file: float | UnsetType | None = UNSET
-    # Energy above idle E_d over the window, per file that arrived whole; of runs that move files.
-    ed_j_per_file: float | UnsetType | None = UNSET
-    # Energy in all E_t = E_b + E_d over the window, per file that arrived whole; of runs that move files.
-    et_j_per_file: float | UnsetType | None = UNSET
-    # Tail energy after the window, per file that arrived whole; of runs that move files.
-    tail_j_per_file: float | UnsetType | None = UNSET
-    # 95 % half-width of E_d, per file that arrived whole; of runs that move files.
-    u95_ed_j_per_file: float | UnsetType | None = UNSET
     # Length of the tail, where the window is until_done.
     tail_s: float | UnsetType | None = UNSET
     # The tail reached its greatest length before the radio was idle.
