@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,19 +25,24 @@ pytestmark = [
 ]
 
 
+STAND_IN = """#!/bin/sh
+echo "$*" >>{log}
+# As fast as the host can, meters would starve beside it.
+case "$*" in
+  "qdisc add dev cable root"*)
+    exec {tc} qdisc add dev cable root handle 4e4a: tbf rate 100mbit burst 64k latency 99ms ;;
+  "qdisc del dev cable root") exec {tc} "$@" ;;
+esac
+"""
+
+
 def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
     document = {
         "schema_version": 2,
         "name": "lab",
         "load": "transfer",
-        "factors": {
-            "client": ["curl", "fixed"],
-            "dataset": "html-1",
-            "tls": True,
-            "http": "2",
-            "path": [PATH],
-        },
-        "transfer": {"files": 400},
+        "factors": FACTORS | {"path": [PATH]},
+        "transfer": {"files": 40},
         "blocks": 1,
         "timing": {"idle_s": 3.0, "settle_s": 0.2, "warm_up_s": 0, "measure_s": 1.0, "tail_s": 0.5},
         "limits": {"max_attempts": 4},  # a busy host may spoil some
@@ -46,7 +52,9 @@ def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
     run = [NETJOULE, "run", "--no-verify", file, "--testbed", tmp_path / "lab.yaml", "--out", campaign]
     tc = tmp_path / "bin/tc"  # in place of one whose kernel has netem: no packet is delayed
     tc.parent.mkdir()
-    tc.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/tc\n')
+    tc.write_text(
+        STAND_IN.format(log=tmp_path / "tc", tc=shutil.which("tc", path="/usr/sbin:/sbin:/usr/bin"))
+    )
     tc.chmod(0o755)
     # So many frames a second take the instrument out of the range that other campaigns of this lab need.
     wider = 'sed -i "s/current_range_a: 0.1/current_range_a: 5/" "$0/lab.yaml"; exec "$@"'
@@ -69,7 +77,7 @@ def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
         assert run_document["work"]["reconciles"]
         assert run_document["in_force"]["path"]["elements"] == [{"rate_mbps": 1000, "delay_ms": 29.5}]
         assert run_document["hosts"] == {"client": "client", "server": "server"}
-        assert {one["files_verified_n"] for one in kept["runs"]} == {400}
+        assert {one["files_verified_n"] for one in kept["runs"]} == {40}
         assert {one["http_version"] for one in kept["runs"]} == {"2"}
         assert kept["server"]["congestion_control"] == "cubic"
     asked = (tmp_path / "tc").read_text().splitlines()
