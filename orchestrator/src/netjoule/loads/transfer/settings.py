@@ -41,7 +41,7 @@ class Settings:
     Attributes:
         dataset_seed: of every set.
         sets: groups of the workload's own sets, by name.
-        files: only so many of each set's; None for all.
+        files: so many of each set in place of its own number; None for that.
         to: where clients of ours write bodies, ring or nowhere.
         interval_s: of their probing; None for their default.
         timeout_s: after it a transfer is ended, and fails.
