@@ -41,6 +41,10 @@ _BASE_FLAGS = ("--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-p
 _USER_FLAGS = ("--user", "--map-root-user")
 _NEEDED_TOOLS = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2", "nsenter": "util-linux"}
 _SBIN = "/usr/sbin:/sbin"
+_OWN_TCP_TABLES = Path("/proc/sys/net/ipv4/tcp_child_ehash_entries")
+_TCP_TABLE_PLACES = 4096
+"""Hosts have their own tables of connections (ip-sysctl): whoever counts connections walks through all places,
+which are 262,144 where namespaces share the machine's."""
 
 
 class SandboxError(HostLacks):
@@ -249,6 +253,8 @@ def _prepare() -> None:
         ["ip", "link", "set", "dev", "lo", "up"],
     ):
         subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    with suppress(OSError):  # kernels before 6.1 have one table for all
+        _OWN_TCP_TABLES.write_text(str(_TCP_TABLE_PLACES), encoding="ascii")
 
 
 if __name__ == "__main__":
