@@ -43,8 +43,8 @@ _NEEDED_TOOLS = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2", "n
 _SBIN = "/usr/sbin:/sbin"
 _OWN_TCP_TABLES = Path("/proc/sys/net/ipv4/tcp_child_ehash_entries")
 _TCP_TABLE_PLACES = 4096
-"""Hosts have their own tables of connections (ip-sysctl): whoever counts connections walks through all places,
-which are 262,144 where namespaces share the machine's."""
+"""Hosts have their own tables of connections (ip-sysctl): whoever counts connections walks through all
+places, which are 262,144 where namespaces share the machine's."""
 
 
 class SandboxError(HostLacks):
