@@ -111,3 +111,24 @@ label_windows <- function(trace, spans) {
   }
   trace[]
 }
+
+#' Power of a node's radio whose states are modelled, in the windows of runs
+#'
+#' @param rows results of runs of one block, with their run_id and node.
+#' @return data.table run_id, window, t_s (s), power_w (W, mean of a step); NULL where no log tells it.
+#' @noRd
+radio_trace <- function(campaign, rows) {
+  campaign <- Find(function(one) any(one$runs$run_id %in% rows$run_id), by_block(campaign))
+  path <- file.path(campaign$dir, "radio", paste0(rows$node[1], ".csv"))
+  if (nrow(rows) == 0L || !file.exists(path)) {
+    return(NULL)
+  }
+  log <- read_contract_csv(path, "radio", campaign$contracts, c("t_s", "state_energy_j"))$rows
+  if (!"state_energy_j" %in% names(log)) {
+    return(NULL)
+  }
+  spans <- trace_windows(campaign$runs[run_id %in% rows$run_id])
+  log[, power_w := state_energy_j / (t_s - shift(t_s))]
+  log <- log[t_s >= min(spans$from_s) & t_s <= max(spans$to_s) & !is.na(power_w)]
+  if (nrow(log) > 0L) label_windows(thinned(log, most_trace_points), spans)
+}

@@ -142,7 +142,9 @@ result_rows <- function(run_id, result) {
     window_t_end_s = pick_number(result, "window", "t_end_s"),
     wake_ups_per_message = pick_number(result, "wake_ups_per_message")
   )
+  radios <- pick(result, "radio_states", default = list())
   lapply(pick(result, "nodes", default = list()), function(node) {
+    radio <- Find(function(one) identical(one$node, node$node), radios)
     # A client whose flows are not all flows of the run has a T_A of its own, whose uncertainty is not known.
     own <- "t_a_mbps" %in% names(node)
     c(
@@ -156,6 +158,7 @@ result_rows <- function(run_id, result) {
       pick_numbers(node, floor_numbers, "floor"),
       pick_numbers(node, energy_numbers),
       list(
+        radio_e_j = pick_number(radio, "measure", "energy_j"), radio_tail_e_j = pick_number(radio, "tail", "energy_j"),
         u95_gain = pick_number(node, "u95_components", "gain"),
         floor_run_id = pick_text(node, "floor", "run_id"), floor_reason = pick_text(node, "floor", "reason"),
         below_resolution = isTRUE(pick_flag(node, "below_resolution")), hollow = isTRUE(pick_flag(node, "hollow"))

@@ -20,7 +20,12 @@ transfer_campaign_figures <- function(campaign, tables, ids) {
       if (identical(campaign$arm, "client")) {
         client_figures(cells, campaign, id, "transfer_published" %in% names(tables))
       },
-      if (nrow(trace) > 0L) list(transfer_power_figure(trace, tables$energy_runs, campaign, id))
+      if (nrow(trace) > 0L) {
+        list(
+          transfer_power_figure(trace, tables$energy_runs, campaign, id),
+          if (id == ids[1]) transfer_radio_figure(trace, campaign, id)
+        )
+      }
     )
   }), recursive = FALSE)
   c(own, listed_figures(campaign, tables, ids))
@@ -201,24 +206,53 @@ plot_clients <- function(cells, title, campaign, id) {
 #' @noRd
 transfer_power_figure <- function(trace, runs, campaign, id) {
   shown <- runs[meter_id == id & run_id %in% trace$run_id]
-  panels <- uniqueN(shown$run_id)
+  rows <- shown[, list(run_id, arm = as.character(.SD[[1]]), base_w = p_i_w, e_j = e_d_j, tail_e_j = tail_energy_j,
+    start_s = window_t_start_s
+  ), .SDcols = campaign$arm]
+  setting <- cell_name(campaign, shown[1])
+  title <- "Power over time of a transfer and its tail"
+  parts_figure("transfer-power", title, trace, rows, c(
+    if (nzchar(setting)) paste0(setting, "."),
+    "One run of each arm; areas and joules above idle power (dashed), E_d and tail energy of result.json."
+  ), campaign, id)
+}
+
+#' The same of the access network's radio, by the model of its states: of the runs of the same mini-block
+#' @noRd
+transfer_radio_figure <- function(trace, campaign, id) {
+  rows <- campaign$results[meter_id == id & run_id %in% trace$run_id & !is.na(radio_e_j)]
+  radio <- radio_trace(campaign, rows)
+  if (NROW(radio) == 0L) {
+    return(NULL)
+  }
+  setting <- cell_name(campaign, rows[1])
+  parts_figure("transfer-radio", "Power over time of the radio, in a transfer and its tail", radio, rows[, list(
+    run_id, arm = as.character(arm), base_w = 0, e_j = radio_e_j, tail_e_j = radio_tail_e_j, start_s = window_t_start_s
+  )], c(
+    if (nzchar(setting)) paste0(setting, "."),
+    "One run of each arm; modelled from the radio's states, whatever a meter reads."
+  ), campaign, id)
+}
+
+parts_figure <- function(name, title, trace, runs, words, campaign, id) {
   figure(
-    paste0("transfer-power", meter_suffix(campaign, id)), "Power over time of a transfer and its tail",
-    plot_transfer_power(trace, shown, campaign, id), 2 + 2.3 * ceiling(panels / 2), id, c("power_trace", "energy_runs")
+    paste0(name, meter_suffix(campaign, id)), title, plot_parts(trace, runs, title, words, campaign, id),
+    2 + 2.3 * ceiling(nrow(runs) / 2), id, c("power_trace", "energy_runs")
   )
 }
 
-plot_transfer_power <- function(trace, runs, campaign, id) {
+#' Power over time with the areas of transfer and tail
+#'
+#' @param trace run_id, window, t_s, power_w.
+#' @param runs run_id, arm, base_w (W, where areas begin), e_j and tail_e_j (J, of the areas), start_s.
+#' @noRd
+plot_parts <- function(trace, runs, title, words, campaign, id) {
   windows <- c(measure = "Transfer", tail = "Tail")
-  arms <- arm_factor(campaign, as.character(runs[[campaign$arm]]))
-  runs <- runs[order(arms)]
-  names <- arm_names(campaign, runs[[campaign$arm]])
+  runs <- runs[order(arm_factor(campaign, arm))]
+  names <- arm_names(campaign, runs$arm)
   runs[, panel := factor(names, unique(names))]
-  points <- merge(
-    trace[window %in% names(windows), list(run_id, window, t_s, power_w)],
-    runs[, list(run_id, panel, p_i_w, e_d_j, tail_energy_j, start_s = window_t_start_s)],
-    by = "run_id"
-  )[, `:=`(since_s = t_s - start_s, part = factor(windows[window], windows))]
+  points <- merge(trace[window %in% names(windows), list(run_id, window, t_s, power_w)], runs, by = "run_id")
+  points[, `:=`(since_s = t_s - start_s, part = factor(windows[window], windows))]
   # A tail begins where its transfer ends.
   joints <- points[window == "measure", .SD[which.max(t_s)], by = run_id][run_id %in% points[window == "tail", run_id]]
   points <- rbind(points, joints[, part := factor(windows[["tail"]], windows)], use.names = TRUE)
@@ -227,13 +261,12 @@ plot_transfer_power <- function(trace, runs, campaign, id) {
     return(NULL)
   }
   labels <- runs[, list(panel, label = paste0(
-    "Transfer ", short(e_d_j), " J", ifelse(is.na(tail_energy_j), "", paste0("\nTail ", short(tail_energy_j), " J"))
+    "Transfer ", short(e_j), " J", ifelse(is.na(tail_e_j), "", paste0("\nTail ", short(tail_e_j), " J"))
   ))]
-  setting <- cell_name(campaign, runs[1])
   plot <- ggplot(points, aes(x = since_s)) +
-    geom_ribbon(aes(ymin = pmin(p_i_w, power_w), ymax = power_w, fill = part)) +
+    geom_ribbon(aes(ymin = pmin(base_w, power_w), ymax = power_w, fill = part)) +
     geom_line(aes(y = power_w, group = panel), colour = "grey25", linewidth = 0.35) +
-    geom_line(aes(y = p_i_w, group = panel), colour = "grey35", linetype = "42", linewidth = 0.45) +
+    geom_line(aes(y = base_w, group = panel), colour = "grey35", linetype = "42", linewidth = 0.45) +
     geom_text(
       data = labels, aes(x = Inf, y = Inf, label = label), hjust = 1.06, vjust = 1.3, size = 2.8, lineheight = 1,
       colour = "grey15"
@@ -243,15 +276,11 @@ plot_transfer_power <- function(trace, runs, campaign, id) {
     scale_y_continuous(name = "Power (W)", labels = apart_text, expand = expansion(mult = c(0.04, 0.32))) +
     scale_x_continuous(name = "Time since the start of the transfer (s)", labels = number_text) +
     netjoule_theme() + labs(
-      title = "Power over time of a transfer and its tail", subtitle = subtitle_words(
-        campaign, id, if (nzchar(setting)) paste0(setting, "."),
-        "One run of each arm; areas and joules above idle power (dashed), E_d and tail energy of result.json."
-      ), caption = source_line(campaign, id)
+      title = title, subtitle = subtitle_words(campaign, id, words), caption = source_line(campaign, id)
     )
   with_alt(plot, paste0(
-    "Power over time of a transfer and its tail: ", paste0(labels$panel, ": ", gsub("\n", ", ", labels$label),
-      collapse = "; "
-    ), ". ", alt_end(campaign, id)
+    title, ": ", paste0(labels$panel, ": ", gsub("\n", ", ", labels$label), collapse = "; "), ". ",
+    alt_end(campaign, id)
   ))
 }
 

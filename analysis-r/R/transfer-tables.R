@@ -25,7 +25,8 @@ transfer_tables <- function(campaign, margin_percent = NULL) {
 #' Runs that count, with their energies per 100 MB and per file
 #'
 #' E_b is idle power over the window, E_d what is above it, E_t both; the tail after the window is in none of them and
-#' is paid once a run, however often the set was fetched in it.
+#' is paid once a run, however often the set was fetched in it. The radio's, of the factor access, are of its own model
+#' and in none of the others.
 #'
 #' @return data.table of energy_rows(), more columns in J, throughput_mbps in Mb/s and throughput_efficiency in Mb/s per
 #'   J (of E_d per 100 MB); NA where nothing arrived or nothing tells the energy.
@@ -37,6 +38,7 @@ transfer_rows <- function(campaign) {
     hundreds = fifelse(work > 0, work / mbit_per_100_mb, NA_real_),
     files = fifelse(files_verified > 0, files_verified * repeats, NA_real_)
   )]
+  rows[, `:=`(cpu_s_per_100_mb = cpu_s * repeats / hundreds, radio_e_per_100_mb_j = radio_e_j / hundreds)]
   for (name in c("e_b", "e_d", "e_t", "tail_e", "u95_e_d")) {
     energy <- rows[[paste0(name, "_j")]]
     set(rows, j = paste0(name, "_per_100_mb_j"), value = energy / rows$hundreds)
@@ -47,8 +49,9 @@ transfer_rows <- function(campaign) {
 
 # Columns with an interval over blocks.
 transfer_measures <- c(
-  "throughput_mbps", "throughput_efficiency",
-  paste0(c("e_b", "e_d", "e_t", "tail_e"), "_per_100_mb_j"), paste0(c("e_b", "e_d", "e_t", "tail_e"), "_per_file_j")
+  "throughput_mbps", "throughput_efficiency", "cpu_s_per_100_mb",
+  paste0(c("e_b", "e_d", "e_t", "tail_e"), "_per_100_mb_j"), paste0(c("e_b", "e_d", "e_t", "tail_e"), "_per_file_j"),
+  "radio_e_per_100_mb_j", "radio_tail_e_j"
 )
 
 #' Throughput and energies of each arm and cell, by the contract transfer_summary.table.json

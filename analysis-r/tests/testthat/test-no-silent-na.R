@@ -375,10 +375,15 @@ for (name in names(campaigns)) {
 allowed$transfer_summary <- c(
   for_columns(
     outer(
-      c("throughput_mbps", "throughput_efficiency", outer(
+      c("throughput_mbps", "throughput_efficiency", "cpu_s_per_100_mb", outer(
         c("e_b", "e_d", "e_t", "tail_e"), c("_per_100_mb_j", "_per_file_j"), paste0
       )), c("_ci95_low", "_ci95_high"), paste0
     ), one_block
+  ),
+  # Without the factor access no radio tells its states.
+  for_columns(
+    outer(c("radio_e_per_100_mb_j", "radio_tail_e_j"), c("", "_ci95_low", "_ci95_high"), paste0),
+    function(rows) if ("access" %in% names(rows)) one_block(rows) else TRUE
   ),
   # Without readings there is no u95; an energy that is not above idle has no efficiency.
   for_columns(c("u95_e_d_per_100_mb_j", "u95_e_d_per_file_j"), function(rows) rows$power_source != "measured"),

@@ -66,12 +66,14 @@ def test_a_station_line_becomes_a_record_in_campaign_time() -> None:
 def test_a_radio_that_sleeps_tells_its_state_and_what_it_spent_is_shared_by_time_at_an_edge() -> None:
     def line(number: int, **states: float) -> dict[str, Any]:
         told = {name: {"time_s": 0.1 / len(states), "energy_j": energy} for name, energy in states.items()}
-        access = {"state": "cr", "states": told, "held_packets": 2, "held_s": 0.4}
+        access = {"state": "cr", "states": told, "energy_j": sum(states.values())}
+        access |= {"held_packets": 2, "held_s": 0.4}
         return STATS | {"t_start_ns": number * 10**8, "t_end_ns": (number + 1) * 10**8, "access": access}
 
     lines = [line(0, IDLE=1.0), line(1, IDLE=0.2, CR=0.6), line(2, CR=1.0)]
     records = [record_from_stats(told, origin_ns=0) for told in lines]
     assert {record.state for record in records} == {"cr"}
+    assert [record.as_row()["state_energy_j"] for record in records] == [1.0, pytest.approx(0.8), 1.0]
     assert list(records[0].as_row()) == [field["name"] for field in contracts.table("radio")["fields"]]
     steps = [record.step for record in records if record.step is not None]
     found = entry("client", steps, {"measure": Span(0.15, 0.3), "tail": None})

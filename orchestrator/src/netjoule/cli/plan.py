@@ -68,7 +68,7 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
     yield f"workload   {of.name} on testbed {where.name} ({where.kind})"
     yield (
         f"runs       {size.runs} = {counted(size.mini_blocks, 'mini-block')} x"
-        f" {counted(size.arms, _arm_word(of))}, {counted(size.blocks, 'block')}"
+        f" {_arms_text(size.arms, of)}, {counted(size.blocks, 'block')}"
     )
     longer = " or more: it ends when its work does" if size.until_done else ""
     of_time = " of simulated time" if where.kind == SIMULATED else ""
@@ -112,9 +112,11 @@ def _smallest_p_text(size: Forecast, of: Workload) -> str:
     return f"{one}; {min(1.0, tests * size.least_p):.3g} after Holm over {tests} tests"
 
 
-def _arm_word(of: Workload) -> str:
-    """What one arm is a value of: ``transport``, ``build``."""
-    return str((contracts.factor(of.arm) or {"label": "arm"})["label"]).lower()
+def _arms_text(arms: int, of: Workload) -> str:
+    """How many arms, and of what: ``5 transports``, ``7 levels of concurrency``."""
+    factor = contracts.factor(of.arm) or {"label": "arm"}
+    word = str(factor["label"]).lower()
+    return f"{counted(arms, 'level')} of {word}" if "unit" in factor else counted(arms, word)
 
 
 def _resolution_text(found: Estimate) -> str:

@@ -17,7 +17,7 @@ class RadioRecord:
     Counts and air times are those of the time since the previous record. Rates are those of the last frame
     sent, with `rx_` those of the last one received. `flag` names what is doubtful about the record, empty
     when nothing is. `state` is idle, or another of those between which the radio's power steps;
-    `step`, which is no column, is what such a radio spent by its model.
+    `step` is what such a radio spent by its model, of which only the energy is a column.
     """
 
     t_s: float
@@ -60,7 +60,7 @@ class RadioRecord:
         word = None if self.power_save is None else "on" if self.power_save else "off"
         row = asdict(replace(self, step=None)) | {"power_save": word}
         del row["step"]
-        return row
+        return row | {"state_energy_j": self.step and self.step.told["energy_j"]}
 
 
 class RadioReader(Protocol):
