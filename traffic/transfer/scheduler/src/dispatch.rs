@@ -198,7 +198,7 @@ impl Dispatch {
             let most = share.connections.saturating_mul(self.streams);
             let files = level.files(share).saturating_mul(self.streams);
             while self.queues[chunk].parts < most && self.moving.len() < all {
-                let next = self.next_of(chunk, share, files).map(|action| vec![action]);
+                let next = self.next_of(chunk, share, files, level.split_longest).map(|action| vec![action]);
                 let next = next.or_else(|| level.split_longest.then(|| self.split_longest(chunk)).flatten());
                 let Some(next) = next else { break };
                 actions.extend(next);
@@ -208,7 +208,7 @@ impl Dispatch {
     }
 
     /// A part of a file that is begun and may have another one, else of the next file.
-    fn next_of(&mut self, chunk: usize, share: Share, files: u32) -> Option<Action> {
+    fn next_of(&mut self, chunk: usize, share: Share, files: u32, shared_out: bool) -> Option<Action> {
         let queue = &self.queues[chunk];
         let has_room = |file: &&usize| self.files[**file].moving < share.parallelism;
         if let Some(file) = queue.begun.iter().find(has_room).copied() {
@@ -218,7 +218,7 @@ impl Dispatch {
             return None;
         }
         let file = self.queues[chunk].untouched.pop_front()?;
-        self.open(file, share);
+        self.open(file, share, shared_out);
         Some(self.start(file))
     }
 
@@ -230,8 +230,12 @@ impl Dispatch {
     }
 
     /// Divides an untouched file into parts. Where its size is not known, a first part tells it.
-    fn open(&mut self, number: usize, share: Share) {
-        let parts = if self.files[number].has_ranges { self.parts_of(number, share) } else { 1 };
+    fn open(&mut self, number: usize, share: Share, shared_out: bool) {
+        let parts = match self.files[number].has_ranges {
+            true if shared_out => self.parts_of(number, share),
+            true => share.parallelism,
+            false => 1,
+        };
         let least = self.least_part_bytes;
         let file = &mut self.files[number];
         file.is_untouched = false;
@@ -243,16 +247,12 @@ impl Dispatch {
         self.queues[file.chunk].begun.push_back(number);
     }
 
-    /// A file has parts for its connections. A chunk with fewer files than connections has enough parts for all, and
-    /// as many again, so that a faster connection takes more.
+    /// Where files share all connections, a chunk with fewer files than connections has enough parts for all, and as
+    /// many again, so that a faster connection takes more.
     fn parts_of(&self, number: usize, share: Share) -> u32 {
         let files = self.queues[self.files[number].chunk].left.files.max(1);
         let wanted = u64::from(share.connections) * 2 / files;
-        match share.parallelism {
-            1 => 1,
-            p if p == share.connections => u32::try_from(wanted).unwrap_or(p).clamp(1, 2 * p),
-            p => p,
-        }
+        u32::try_from(wanted).unwrap_or(u32::MAX).clamp(1, 2 * share.connections.max(1))
     }
 
     fn start(&mut self, number: usize) -> Action {

@@ -184,6 +184,22 @@ fn files_without_a_size_come_in_one_part_or_after_a_first_one_in_many() {
 }
 
 #[test]
+fn each_file_of_a_fixed_level_comes_in_as_many_parts_as_were_asked_for() {
+    let level =
+        Settings { concurrency: 1, parallelism: 4, max_connections: 4, ..settings(Algorithm::Fixed, SYDNEY) };
+    let mut scheduler = Scheduler::new(&level, &[Some(4 << 20); 3]).unwrap();
+    let starts = scheduler.poll(0);
+    let ends: Vec<_> = starts
+        .iter()
+        .map(|start| match start {
+            Action::Start { file, end, .. } => (*file, *end),
+            Action::Limit { .. } => panic!("{start:?}"),
+        })
+        .collect();
+    assert_eq!(ends, [(0, Some(1 << 20)), (0, Some(2 << 20)), (0, Some(3 << 20)), (0, Some(4 << 20))]);
+}
+
+#[test]
 fn what_is_there_is_not_asked_for_again_and_a_changed_file_begins_anew() {
     let level = Settings { concurrency: 4, max_connections: 4, ..settings(Algorithm::Fixed, SYDNEY) };
     let mut scheduler = Scheduler::new(&level, &[Some(1000), Some(500)]).unwrap();

@@ -15,16 +15,32 @@ TCP_RMEM: Mapping[str, tuple[int, int, int]] = {
 
 android-5 and klte-later are what Android sets for Wi-Fi (TcpBufferSizes; LineageOS' klte-common), android-2-3
 stood in init.rc; seed-video is fitted to 13 Mb/s of one connection over 290 ms in the first transfer study.
-A window is about half of the greatest.
+These phones' kernels offer half of a buffer as window (tcp_adv_win_scale 1, ip-sysctl).
 """
 
-
-def setting(preset: str) -> str:
-    """What sysctl(8) takes for a preset."""
-    return f"net.ipv4.tcp_rmem={' '.join(map(str, TCP_RMEM[preset]))}"
+_NEW_WINDOWS = (6, 6)
+"""Kernels from here on offer the share of a buffer that packets fill: 5/8, where 1,500 byte count as 2,304."""
 
 
-def told(preset: str) -> dict[str, int]:
+def tcp_rmem(preset: str, kernel: str) -> tuple[int, ...]:
+    """Least, default and greatest, byte, that give the preset's windows on a kernel, such as ``6.1.0-35``."""
+    version = tuple(int(number) for number in kernel.split("-", maxsplit=1)[0].split(".")[:2])
+    share = 4 / 5 if version >= _NEW_WINDOWS else 1
+    return tuple(round(share * size) for size in TCP_RMEM[preset])
+
+
+def setting(sizes: tuple[int, ...]) -> str:
+    """What sysctl(8) takes for these sizes."""
+    return f"net.ipv4.tcp_rmem={' '.join(map(str, sizes))}"
+
+
+def told(preset: str, sizes: tuple[int, ...]) -> dict[str, int]:
     """What is in force then, for run.json."""
-    least, default, greatest = TCP_RMEM[preset]
-    return {"least_bytes": least, "default_bytes": default, "greatest_bytes": greatest}
+    least, default, greatest = sizes
+    window = TCP_RMEM[preset][-1] // 2
+    return {
+        "least_bytes": least,
+        "default_bytes": default,
+        "greatest_bytes": greatest,
+        "window_bytes": window,
+    }

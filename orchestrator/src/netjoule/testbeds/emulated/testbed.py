@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import platform
 import tempfile
 import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -140,9 +141,10 @@ class EmulatedTestbed(Testbed):
                 said = await self._tell(told, "access", f"the access of {spot.host}")
                 found["access"] = said["access"]
         if (preset := asked.get("buffers")) is not None:
+            sizes = buffers.tcp_rmem(preset, platform.release())
             for spot in self._client_spots:
-                await _run("nsenter", f"--net={spot.netns_file}", "sysctl", "-qw", buffers.setting(preset))
-            found["buffers"] = buffers.told(preset)
+                await _run("nsenter", f"--net={spot.netns_file}", "sysctl", "-qw", buffers.setting(sizes))
+            found["buffers"] = buffers.told(preset, sizes)
         return found
 
     async def _set(self, host: str, elements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
