@@ -6,7 +6,17 @@ import struct
 import pytest
 
 from netjoule_bench import host
-from netjoule_bench.benches import alarms, cpu, downloads, fidelity, goodput, greatest, skype, wire
+from netjoule_bench.benches import (
+    alarms,
+    cpu,
+    downloads,
+    fidelity,
+    goodput,
+    greatest,
+    many_files,
+    skype,
+    wire,
+)
 from netjoule_bench.generators.flow import Departures, Flow, Outcome
 
 IPERF3 = "iperf3 3.12"
@@ -286,3 +296,21 @@ def test_downloads_are_held_to_curl_and_http3_to_libcurl_and_to_http2():
     }
     section = downloads.judged(taken | {f"{downloads.CFFI}, HTTP/3": rounds(2.0, 2.0)})
     assert words(section)[missing] == "NOT met"
+
+
+def test_many_files_are_held_to_the_best_of_the_others_in_each_round_and_http2_to_http1():
+    def rounds(*times_s):
+        told = {"bytes": 125 * 10**6, "cpu_s": 2.0, "connections_opened_n": 64, "start_ns": 10**9}
+        return [told | {"end_ns": 10**9 + round(time_s * 1e9)} for time_s in times_s]
+
+    aria2, curl = many_files.PEERS
+    taken = {aria2: rounds(40, 60, 50), curl: rounds(60, 40, 50)}
+    taken |= {many_files.HTTP_1: rounds(40, 40, 40), many_files.HTTP_2: rounds(32, 32, 32)}
+    section = many_files.judged(taken)
+    assert section.rows[0] == [aria2, "20.00 (16.67 to 25.00)", "2.00 (2.00 to 2.00)", "64 (64 to 64)"]
+    assert [(one.measured, one.word) for one in section.verdicts] == [("1.00", "met"), ("1.25", "met")]
+    taken[many_files.HTTP_1] = rounds(40.5, 40.5, 50)
+    assert [(one.measured, one.word) for one in many_files.judged(taken).verdicts] == [
+        ("0.99", "NOT met"),
+        ("1.27", "met"),
+    ]
