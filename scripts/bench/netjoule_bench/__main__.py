@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: what netjoule-traffic costs, how exactly and how fast it sends, against iperf3, D-ITG and
 NetPerfMeter on one raw veth pair; QUIC against a minimal loop over quiche; DCCP against UDP, and in the guest
-against the kernel's; downloads against curl and libcurl; the running link against its model, and what a
-router costs it; the meter logger's CPU; a second rig; a simulated sweep; simulated TCP against ns-2 and
+against the kernel's; downloads against curl, libcurl and aria2; the running link against its model, and what
+a router costs it; the meter logger's CPU; a second rig; a simulated sweep; simulated TCP against ns-2 and
 the kernel's; a router of the link against the kernel's HTB; the analysis of 9,600 runs.
 
 Limits are ratios of figures taken in one run, interleaved; absolute figures of one machine say little.
@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from netjoule.core.errors import NetjouleError
 from netjoule_bench import host
 from netjoule_bench.benches import (
     alarms,
@@ -153,6 +154,6 @@ if __name__ == "__main__":
     except FileNotFoundError as problem:
         print(f"bench: {problem}", file=sys.stderr)
         sys.exit(3)
-    except (subprocess.SubprocessError, RuntimeError) as problem:
+    except (subprocess.SubprocessError, RuntimeError, NetjouleError) as problem:
         print(f"bench: {problem}", file=sys.stderr)
         sys.exit(1)
