@@ -152,9 +152,9 @@ def judged(taken: Mapping[str, Sequence[Run]]) -> Section:
         },
         arms="client",
         note="nginx with TLS and CUBIC behind the emulated access point, as campaigns of transfers have it; "
-        "aria2 and curl as their arms aria2-best and curl-Z-best. Over HTTP/1.1 a round trip of 290 ms for each "
-        "answer makes 45 s at least. Ours drops bytes once their length and signatures are checked, the others "
-        "save them on a tmpfs and are checked later. In brackets the least and the greatest round.",
+        "aria2 and curl as their arms aria2-best and curl-Z-best. Over HTTP/1.1 a round trip of 290 ms for "
+        "each answer makes 45 s at least. Ours drops bytes once their length and signatures are checked, the "
+        "others save them on a tmpfs and are checked later. In brackets the least and the greatest round.",
         verdicts=[
             at_least(
                 "10,000 files: rate against the best of aria2 and curl, HTTP/1.1", against, LEAST_OF_PEERS
