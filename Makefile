@@ -101,7 +101,7 @@ fmt: ## put Rust and Python into their format, write the types of documents and 
 dist: ## static netjoule-traffic, netjoule-transfer and netjoule-link for lab hosts of other machines, into dist/<machine>/
 	@scripts/dist.sh
 
-bench: ## ratios against iperf3, D-ITG, NetPerfMeter, quiche, curl, the link model, ns-2 and the kernel's DCCP, in one run on this machine; the analysis of 9,600 runs
+bench: ## ratios against iperf3, D-ITG, NetPerfMeter, quiche, curl, aria2, the link model, ns-2 and the kernel's DCCP, in one run on this machine; the analysis of 9,600 runs
 	@scripts/setup.sh guest-test
 	@scripts/bench.sh
 
