@@ -45,6 +45,8 @@ model_parameters <- function(campaign, sensitivity) {
 }
 
 #' Parameters as campaign.json has them; `reason` where their own record tells why they are not drawn
+#'
+#' A meter that runs read with devices in turn has several models, and no draw of one holds for all of its runs.
 #' @noRd
 recorded_parameters <- function(campaign) {
   rows <- rbindlist(lapply(pick(campaign$meta, "device_models", default = list()), function(model) {
@@ -63,7 +65,11 @@ recorded_parameters <- function(campaign) {
     rows <- rbindlist(c(single, points))
     cbind(data.table(meter_id = pick_text(model, "meter_id"), device_model = pick_text(model, "name")), rows)
   }))
-  if (nrow(rows) == 0L) NULL else rows
+  if (nrow(rows) == 0L) {
+    return(NULL)
+  }
+  several <- rows[, uniqueN(device_model) > 1L, by = meter_id][V1 == TRUE, meter_id]
+  rows[is.na(reason) & meter_id %in% several, reason := "several_models"][]
 }
 
 parameter_row <- function(name, value, relative) {
@@ -94,7 +100,8 @@ model_sensitivity <- function(campaign, draws = parameter_draws) {
   }
   models <- pick(campaign$meta, "device_models", default = list())
   names(models) <- vapply(models, pick_text, "", "meter_id")
-  found <- lapply(stats::setNames(nm = campaign$meters$meter_id), function(id) {
+  single <- setdiff(campaign$meters$meter_id, names(models)[duplicated(names(models))])
+  found <- lapply(stats::setNames(nm = single), function(id) {
     rows <- parameters[meter_id == id & (is.na(reason) | reason == "no_stated_uncertainty")]
     # What is held matters to the main comparisons alone, which are at the first meter.
     if (anyNA(rows$reason) || (nrow(rows) > 0L && id == campaign$meters$meter_id[1])) {

@@ -258,7 +258,7 @@ held_reasons <- c(
   no_stated_uncertainty = "no stated uncertainty", nothing_to_draw = "value or uncertainty is 0",
   unknown_term = "no known term of the device stream", no_stream = "no device stream",
   stream_unreadable = "the device stream cannot be read",
-  no_covered_run = "the device stream covers no run"
+  no_covered_run = "the device stream covers no run", several_models = "one of several device models"
 )
 
 #' Which parameters of the device models the intervals include, and which they do not
@@ -268,7 +268,7 @@ parameter_sentences <- function(campaign, statistics) {
   if (is.null(parameters)) {
     return(NULL)
   }
-  of_meters <- vapply(split(parameters, by = "meter_id"), function(rows) {
+  of_meters <- vapply(split(parameters, by = c("meter_id", "device_model")), function(rows) {
     drawn <- rows[drawn == TRUE]
     held <- rows[drawn == FALSE, list(names = paste(plain_text(parameter), collapse = ", ")), by = reason]
     paste0(

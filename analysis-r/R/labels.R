@@ -53,7 +53,7 @@ meter_words <- function(meter) {
     "device: as metered"
   } else {
     form <- if (is.na(meter$device_form)) "" else paste0(" (", plain_text(meter$device_form, 20L), ")")
-    paste0("device model: ", plain_text(meter$device_model, 40L), form)
+    paste0("device model: ", plain_text(meter$device_model, 80L), form)
   }
   instrument <- plain_text(paste(c(meter$make, meter$model)[!is.na(c(meter$make, meter$model))], collapse = " "), 40L)
   emulated <- if (isTRUE(meter$emulated)) ", emulated"
@@ -72,7 +72,7 @@ meter_words <- function(meter) {
 # Whose power a figure shows, for the line under its title.
 meter_title <- function(campaign, meter_id) {
   meter <- of_meter(campaign$meters, meter_id)
-  device <- if (!is.na(meter$device_model)) paste0(", device model ", plain_text(meter$device_model, 40L))
+  device <- if (!is.na(meter$device_model)) paste0(", device model ", plain_text(meter$device_model, 80L))
   paste0("Power at ", plain_text(meter$node, 40L), device)
 }
 

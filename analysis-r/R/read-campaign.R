@@ -167,6 +167,11 @@ join_results <- function(runs, rows, meters, entry, factors) {
     missing <- is.na(rows[[column]])
     set(rows, which(missing), column, meters[[column]][match(rows$meter_id[missing], meters$meter_id)])
   }
+  # A run's device is in a column of its own; the label of its meter, which may not part cells, names all.
+  if ("device" %in% factors) {
+    own <- meters[match(rows$meter_id, meters$meter_id), c("device_model", "device_form"), with = FALSE]
+    set(rows, j = names(own), value = own)
+  }
   measured <- intersect(c(measure_names(list(entry = entry)), "repeats"), names(runs))
   own <- of_load(list(load = entry$name, arm = factors[1]), "run_columns", measured)
   cell <- unique(c("run_id", "block", "rig", "mini_block", "order", "attempt", "kind", "arm", factors, "usable", own))

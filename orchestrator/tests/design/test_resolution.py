@@ -28,8 +28,8 @@ def bench(calibrated="2026-09-01", model="constant", **settings):
 
 def test_an_unknown_device_model_is_refused_with_the_known_ones():
     with pytest.raises(UsageError, match=r"meter m: no device model 'nope'; there are constant, .*linear"):
-        resolution.check_models(bench(model="nope"))
-    resolution.check_models(bench(model="linear"))
+        resolution.check_models(synthetic.workload(), bench(model="nope"))
+    resolution.check_models(synthetic.workload(), bench(model="linear"))
 
 
 CPU_WANTED = {"device_form": "cpu"}
@@ -60,7 +60,7 @@ def test_models_that_cannot_be_asked_about_are_left_to_the_run(monkeypatch):
         raise HostLacks(name)
 
     monkeypatch.setattr(resolution.programs, "find", lacking)
-    resolution.check_models(bench(model="nope"))
+    resolution.check_models(synthetic.workload(), bench(model="nope"))
 
 
 def sends(workload):

@@ -64,7 +64,6 @@ def test_a_path_is_a_preset_parameters_or_elements_and_the_testbeds_own_in_what_
         ),
         ("path.uplink", ["near"], "fake has no path that is called path.uplink"),
         ("access", ["ltee"], "fake has no preset 'ltee' of access, did you mean 'lte'"),
-        ("device", ["nexus-s"], "a testbed of kind emulated cannot set device"),
         ("scaling", [{"kind": "none"}], "no path of fake has an element with scaling"),
         ("scaling", ["slow"], "fake has no preset 'slow' of scaling"),
     ],

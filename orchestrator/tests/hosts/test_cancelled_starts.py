@@ -3,7 +3,6 @@
 
 import asyncio
 import signal
-from types import SimpleNamespace
 
 import pytest
 
@@ -31,7 +30,7 @@ class SilentHost(LocalHost):
 async def device_model(host: SilentHost) -> None:
     testbed = object.__new__(EmulatedTestbed)
     testbed.local = host
-    await testbed._device_model(SimpleNamespace(device_model="laptop-cpu"))
+    await testbed._device_model("laptop-cpu")
 
 
 async def radio_agent(host: SilentHost) -> None:

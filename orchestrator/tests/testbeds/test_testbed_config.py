@@ -134,9 +134,9 @@ def test_a_part_that_fails_ends_its_siblings_first() -> None:
 
 def test_meter_config_fits_its_contract() -> None:
     where = topology("constant", "linear")
-    document = meter_config(
-        where, {"m0": "/dev/pts/3", "m1": "/dev/pts/4"}, {"m0": "constant", "m1": "linear"}
-    )
+    told = {name: [{"name": name, "form": name}] for name in ("constant", "linear")}
+    ports = {"m0": "/dev/pts/3", "m1": "/dev/pts/4"}
+    document = meter_config(where, ports, {"m0": told["constant"], "m1": told["linear"]})
     contracts.validate("meter_config", document)
     assert [m["resource"] for m in document["meters"]] == ["/dev/pts/3", "/dev/pts/4"]
     assert [m["device_form"] for m in document["meters"]] == ["constant", "linear"]

@@ -119,6 +119,40 @@ def test_samples_follow_the_link_and_it_ends_when_the_link_does(link: Link, tmp_
     assert logged == [{"earlier": "session"}, *samples]
 
 
+def asked(path: Path, request: str) -> dict[str, Any]:
+    """The answer to a request at a control socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as asking:
+        asking.settimeout(PATIENCE_S)
+        asking.bind("")
+        asking.sendto(request.encode(), str(path))
+        return dict(json.loads(asking.recv(65_536)))
+
+
+def test_its_model_changes_between_two_samples_of_one_stream(tmp_path: Path) -> None:
+    path = tmp_path / "device.control"
+    arguments = ["--origin-ns", "0", "--interval-s", "0.02", "--cpu-netns", "/proc/self/ns/net"]
+    process = start("--model", "constant", *arguments, "--control", str(path))
+    assert process.stdout is not None
+    assert set(json.loads(process.stdout.readline())["terms"]) == {"p0"}
+    changed = asked(path, '{"model": "galaxy-s4:core_w=0"}')
+    assert changed["model"]["name"] == "galaxy-s4:core_w=0"
+    assert (changed["ok"], changed["model"]["status"]) == (True, "vendor_declared")
+    assert asked(path, '{"model": "s5-seed"}')["model"]["form"] == "connections"
+    refused = asked(path, '{"model": "galaxy-s9"}')
+    assert not refused["ok"]
+    assert "no device model 'galaxy-s9'" in refused["error"]
+    assert not asked(path, "s5-seed")["ok"]
+    process.send_signal(signal.SIGTERM)
+    code, samples, err = finish(process)
+    assert (code, err) == (0, "")
+    assert set(samples[-1]["terms"]) == {"idle", "active", "rate", "connections"}
+    phone = [sample for sample in samples if "wifi_on" in sample["terms"]]
+    assert {sample["terms"]["cpu"] for sample in phone} == {0}
+    for before, after in itertools.pairwise(samples):
+        assert after["t_start_s"] == before["t_end_s"]
+    assert not path.exists()
+
+
 def test_it_waits_for_a_link_that_appears_later(link: Link) -> None:
     process = start("--model", "constant", "--link-socket", str(link.path), "--origin-ns", "0")
     assert process.stderr is not None
@@ -213,6 +247,11 @@ def test_reader_that_goes_away_ends_it_quietly() -> None:
             ["--model", "constant", "--origin-ns", "0", "--log", "/nowhere/x"],
             3,
             "the log /nowhere/x cannot be",
+        ),
+        (
+            ["--model", "constant", "--origin-ns", "0", "--control", "/nowhere/x"],
+            3,
+            "the control socket /nowhere/x cannot be made",
         ),
     ],
 )

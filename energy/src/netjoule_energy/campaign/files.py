@@ -146,6 +146,14 @@ def read_meter(
     )
 
 
+def as_in_run(passport: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
+    """Return a meter's passport with the device model that it read in a run, where runs differ in that."""
+    device = run.get("in_force", {}).get("device")
+    if device is None or passport["meter_id"] not in device["meters"]:
+        return passport
+    return passport | {"device_model": device["model"], "device_form": device["form"]}
+
+
 def read_trace(
     campaign: Path, passport: dict[str, Any], t_from_s: float, t_to_s: float, lag_s: float | None = None
 ) -> Readings:

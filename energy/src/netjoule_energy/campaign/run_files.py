@@ -17,6 +17,7 @@ from netjoule_contracts.lift import runs as lift
 from netjoule_energy.campaign.files import (
     Campaign,
     CampaignError,
+    as_in_run,
     check,
     demand,
     read_document,
@@ -108,7 +109,8 @@ class Runs:
         rows = _rows(folder / "intervals.csv", run)
         lifted = lift.lifted_run(run, documents, rows)
         t_from_s, t_to_s = _extent(run)
-        meters = tuple(self._meter(passport, t_from_s, t_to_s) for passport in self._known.passports)
+        passports = [as_in_run(passport, run) for passport in self._known.passports]
+        meters = tuple(self._meter(passport, t_from_s, t_to_s) for passport in passports)
         if lifted["window"] is not None and lifted["window"]["kind"] == UNTIL_DONE:
             meters = tuple(
                 replace(meter, states=read_states(self._campaign, meter.node, t_from_s, t_to_s))

@@ -137,7 +137,7 @@ def _require_fit(inputs: Inputs) -> None:
         config.check_control(inputs.topology)
         config.check_emulations(inputs.topology)
     paces = [instruments.pace_of(meter) for meter in inputs.topology.meters]
-    resolution.check_models(inputs.topology)
+    resolution.check_models(inputs.workload, inputs.topology)
     resolution.check_form(inputs.workload, inputs.topology)
     timeline.check_timing(inputs.workload.timing, paces, _window(inputs.workload.load))
 

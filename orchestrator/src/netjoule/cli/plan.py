@@ -41,7 +41,8 @@ def tell(
     """
     chosen = seed if seed is not None else inputs.workload.seed
     load = load_of(inputs.workload, inputs.topology)
-    estimates = estimate(load.sends(), inputs.topology, SystemClock().utc_now().date())
+    devices = inputs.workload.factors.get("device", ())
+    estimates = estimate(load.sends(), inputs.topology, SystemClock().utc_now().date(), devices)
     for line in text(inputs, chosen, estimates):
         output.say(line)
     size = forecast(inputs.workload, inputs.topology)

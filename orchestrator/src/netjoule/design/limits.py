@@ -9,6 +9,7 @@ from typing import Any
 import netjoule_contracts as contracts
 from netjoule.core.errors import UsageError
 from netjoule.design.run_table import require_few_runs
+from netjoule.topology.devices import device_models
 from netjoule.topology.paths import OF_ELEMENTS, asked_paths, is_path, parameters, path_host
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload, of_testbed
@@ -41,14 +42,19 @@ def _check_of_testbed(workload: Workload, topology: Topology, name: str, values:
     entry = contracts.factor(name) or {}
     where = f"workload {workload.name}, field factors.{name}"
     if topology.kind not in entry["kinds"]:
-        kinds = " or ".join(entry["kinds"])
         raise UsageError(
             f"a testbed of kind {topology.kind} cannot set {name}",
             where=where,
-            next_step=f"use one of kind {kinds}" if kinds else "leave it out: none can yet",
+            next_step=f"use one of kind {' or '.join(entry['kinds'])}",
         )
     if "names" in entry:
         path_host(topology.document, name, where)
+    if name == "device" and not device_models(topology, values):
+        raise UsageError(
+            f"no meter of {topology.name} reads a device model",
+            where=where,
+            next_step="give it an emulated one, or leave the factor out",
+        )
     if name in OF_ELEMENTS:
         _require_elements(workload, topology, name, where)
     if name == workload.arm and not entry.get("while_up", True):

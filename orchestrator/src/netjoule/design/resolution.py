@@ -20,6 +20,7 @@ from typing import Any
 from netjoule.core import programs
 from netjoule.core.errors import NetjouleError, UsageError
 from netjoule.design.instruments import instrument_of, wants_ranging
+from netjoule.topology.devices import device_models
 from netjoule.topology.topology import Meter, Topology
 from netjoule.workload.load import Sending
 from netjoule.workload.workload import Workload
@@ -56,12 +57,22 @@ class Estimate:
     range_open: bool = False
 
 
-def estimate(sends: Sequence[Sending], topology: Topology, today: date) -> list[Estimate]:
-    """One estimate per meter of the topology; `sends`: what a client sends in each cell."""
-    found = []
+def estimate(
+    sends: Sequence[Sending], topology: Topology, today: date, devices: Sequence[str] = ()
+) -> list[Estimate]:
+    """One estimate per meter of the topology.
+
+    Args:
+        sends: what a client sends in each cell.
+        topology: names the meters.
+        today: tells how old a calibration is.
+        devices: values of the factor `device`; with several no one model tells what a meter sees.
+    """
+    found, models = [], device_models(topology, devices)
     for meter in topology.meters:
         least_w = None if wants_ranging(meter) else least_resolved_w(meter, today)
-        model = describe_model(meter.device_model) if meter.device_model else None
+        read = models.get(meter.meter_id, ())
+        model = describe_model(read[0]) if len(read) == 1 else None
         found.append(
             Estimate(meter.meter_id, least_w, _below(sends, least_w, model), len(sends), wants_ranging(meter))
         )
@@ -83,17 +94,19 @@ def least_resolved_w(meter: Meter, today: date) -> float | None:
     return 3 * math.sqrt(2 / 3) * accuracy.range_ratio * power_w
 
 
-def check_models(topology: Topology) -> None:
+def check_models(workload: Workload, topology: Topology) -> None:
     """Refuse device models that netjoule-device does not know; silent when it cannot be asked.
 
     Raises:
-        UsageError: naming the meter, with the models there are.
+        UsageError: naming the meter or the workload's factor, with the models there are.
     """
-    for meter in topology.meters:
-        answer = _asked(meter.device_model) if meter.device_model else None
+    named = [(meter.device_model, f"topology, meter {meter.meter_id}") for meter in topology.meters]
+    of_factor = f"workload {workload.name}, field factors.device"
+    for name, where in [*named, *((name, of_factor) for name in workload.factors.get("device", ()))]:
+        answer = _asked(name) if name else None
         if answer is not None and answer.returncode == _UNKNOWN_MODEL:
             words = answer.stderr.strip().removeprefix("netjoule-device: ")
-            raise UsageError(words, where=f"topology, meter {meter.meter_id}")
+            raise UsageError(words, where=where)
 
 
 def check_form(workload: Workload, topology: Topology) -> None:
@@ -105,10 +118,10 @@ def check_form(workload: Workload, topology: Topology) -> None:
         UsageError: naming the models there are and one that can.
     """
     wanted = workload.document.get("device_form")
-    models = [meter.device_model for meter in topology.meters]
-    if wanted is None or not models or None in models:
+    models = device_models(topology, workload.factors.get("device", ()))
+    if wanted is None or not topology.meters or len(models) < len(topology.meters):
         return
-    forms = {name: (describe_model(name) or {}).get("form") for name in models if name}
+    forms = {name: (describe_model(name) or {}).get("form") for read in models.values() for name in read}
     if wanted in forms.values() or None in forms.values():
         return
     found = ", ".join(f"{name} ({form})" for name, form in forms.items())

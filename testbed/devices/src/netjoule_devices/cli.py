@@ -11,15 +11,17 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
+from netjoule_devices.control import Control
 from netjoule_devices.cpu_time import NamespaceCpu
 from netjoule_devices.errors import DeviceError, EnvironmentLacks, LinkLost, UsageError
 from netjoule_devices.link_stats import LinkStats, subscribe
-from netjoule_devices.model import load_model, model_names
-from netjoule_devices.sampler import Sample, Sampler
+from netjoule_devices.model import DeviceModel, load_model, model_names
+from netjoule_devices.sampler import Sample, Sampler, TrafficAdvance
 from netjoule_devices.shutdown import Shutdown, WaitResult
 from netjoule_devices.tcp_traffic import NamespaceTraffic
 
@@ -50,23 +52,53 @@ def entry() -> None:
 
 
 def _samples(chosen: argparse.Namespace, stop: Shutdown) -> Iterator[Sample]:
-    """Yield samples until the program is asked to end."""
-    model = load_model(chosen.model)
+    """Yield samples until the program is asked to end; between two of them the model may be changed."""
     netns = chosen.cpu_netns
+    model, traffic = _model(chosen.model, netns)
     cpu = None if netns is None else NamespaceCpu(netns).advance_s
-    traffic = None
-    if model.form == "connections":
-        if netns is None:
-            raise UsageError(f"device model {model.name} counts connections: name a namespace by --cpu-netns")
-        traffic = NamespaceTraffic(netns).advance
-    if chosen.link_socket is None:
+
+    def change(reference: str) -> dict[str, Any]:
+        model, traffic = _model(reference, netns)
+        sampler.change(model, traffic)
+        return model.describe()
+
+    with _control(chosen.control) as control:
+        link = None
+        if chosen.link_socket is not None:
+            link = subscribe(chosen.link_socket, chosen.station, chosen.wait_s, stop.wait)
+            if link is None:
+                return
         sampler = Sampler(model, chosen.origin_ns, cpu, time.monotonic_ns(), traffic)
-        yield from _grid_samples(sampler, chosen.origin_ns, round(chosen.interval_s * 1e9), stop)
-        return
-    link = subscribe(chosen.link_socket, chosen.station, chosen.wait_s, stop.wait)
-    if link is not None:
-        sampler = Sampler(model, chosen.origin_ns, cpu, time.monotonic_ns(), traffic)
-        yield from _link_samples(sampler, link, chosen, stop)
+        interval_ns = round(chosen.interval_s * 1e9)
+        for sample in (
+            _grid_samples(sampler, chosen.origin_ns, interval_ns, stop)
+            if link is None
+            else _link_samples(sampler, link, chosen, stop)
+        ):
+            yield sample
+            if control is not None:
+                control.serve(change)
+
+
+def _model(reference: str, netns: Path | None) -> tuple[DeviceModel, TrafficAdvance | None]:
+    """Return a model, and what counts the connections of one that needs them."""
+    model = load_model(reference)
+    if model.form != "connections":
+        return model, None
+    if netns is None:
+        raise UsageError(f"device model {model.name} counts connections: name a namespace by --cpu-netns")
+    traffic = _traffic(netns)
+    traffic.advance()  # what came under another model does not count
+    return model, traffic.advance
+
+
+@lru_cache
+def _traffic(netns: Path) -> NamespaceTraffic:
+    return NamespaceTraffic(netns)
+
+
+def _control(path: Path | None) -> contextlib.AbstractContextManager[Control | None]:
+    return contextlib.nullcontext() if path is None else contextlib.closing(Control(path))
 
 
 def _grid_samples(sampler: Sampler, origin_ns: int, interval_ns: int, stop: Shutdown) -> Iterator[Sample]:
@@ -159,6 +191,9 @@ def _parser() -> _Parser:
     parser.add_argument("--origin-ns", type=int, help="CLOCK_MONOTONIC at campaign time 0")
     parser.add_argument("--describe", action="store_true", help="print the model as one JSON line and end")
     parser.add_argument("--log", type=Path, help="file that the stream is appended to as well")
+    parser.add_argument(
+        "--control", type=Path, help='unix socket to make for requests of another model, {"model": NAME}'
+    )
     parser.add_argument(
         "--interval-s",
         type=_seconds,

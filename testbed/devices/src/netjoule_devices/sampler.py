@@ -59,6 +59,10 @@ class Sampler:
         if cpu is not None:
             cpu()
 
+    def change(self, model: DeviceModel, traffic: TrafficAdvance | None) -> None:
+        """Make the samples from now on of another model; `traffic` as at the start."""
+        self._model, self._traffic = model, traffic
+
     def on_link(self, intervals: Sequence[StationInterval], now_ns: int) -> list[Sample]:
         """Return one sample per link interval.
 

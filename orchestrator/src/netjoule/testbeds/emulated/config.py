@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface
 from itertools import count
@@ -224,14 +224,14 @@ def _variant(model: EmulatedModel, settings: Mapping[str, Any]) -> str:
 
 
 def meter_config(
-    topology: Topology, ports: Mapping[str, str], forms: Mapping[str, str | None]
+    topology: Topology, ports: Mapping[str, str], models: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> dict[str, Any]:
     """Configuration of the logger (meter_config schema).
 
     Args:
         topology: names the meters.
         ports: resource of each emulated meter: a device file or an address.
-        forms: form of the power model of each emulated meter.
+        models: device models of each emulated meter, as they describe themselves.
     """
     return {
         "schema_version": 1,
@@ -243,12 +243,20 @@ def meter_config(
                 "resource": ports.get(meter.meter_id, meter.resource),
                 "settings": dict(meter.settings),
                 "power_source": meter.power_source,
-                "device_model": meter.device_model,
-                "device_form": forms.get(meter.meter_id),
+                **_device_of(meter, models.get(meter.meter_id, ())),
                 "calibration_date": meter.calibration_date,
                 "calibration": meter.calibration,
                 "serial": meter.serial,
             }
             for meter in topology.meters
         ],
+    }
+
+
+def _device_of(meter: Meter, models: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
+    """What a passport tells of the device: of several, read by turns, all names and the form they share."""
+    names, forms = [str(model["name"]) for model in models], {str(model["form"]) for model in models}
+    return {
+        "device_model": ", ".join(names) or meter.device_model,
+        "device_form": forms.pop() if len(forms) == 1 else None,
     }

@@ -51,7 +51,9 @@ from netjoule.testbeds.emulated.config import (
     meter_config,
     wired,
 )
+from netjoule.testbeds.emulated.device_control import change_model
 from netjoule.testbeds.emulated.routers import RouterLog
+from netjoule.topology.devices import device_models
 from netjoule.topology.hosts import WIRED_ROLES
 from netjoule.topology.paths import asked_paths, in_force, parameters
 from netjoule.topology.topology import Meter
@@ -81,11 +83,11 @@ async def open_emulated(campaign: Campaign, session: Session, _load: Load) -> As
 
 @dataclass(frozen=True)
 class _Pipeline:
-    """An emulated meter whose instrument is up; `model`: of its device, None when nothing is told."""
+    """An emulated meter whose instrument is up; `models`: what its devices tell of themselves."""
 
     meter: Meter
     resource: str
-    model: dict[str, Any] | None
+    models: tuple[dict[str, Any], ...]
 
 
 class EmulatedTestbed(Testbed):
@@ -103,6 +105,7 @@ class EmulatedTestbed(Testbed):
         self.local = LocalHost("controller")
         self.stats_socket = self.folder / "link.sock"
         self._routers = RouterLog(self.stats_socket, session.origin_ns)
+        self._models = device_models(self.topology, campaign.workload.factors.get("device", ()))
         self._pipelines: Sequence[_Pipeline] = ()
         self._link: LocalProcess | None = None
         self._said_by_link: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -130,7 +133,7 @@ class EmulatedTestbed(Testbed):
         ]
 
     async def apply(self, condition: Condition) -> Mapping[str, Any]:
-        """Set buffers, paths and the clients' access networks. Raises RunFailed when the link refuses."""
+        """Set paths and the clients' access networks, devices, buffers. Raises RunFailed when one refuses."""
         document, asked = self.topology.document, condition.testbed
         paths = asked_paths(document, asked)
         found = in_force(document, asked, {host: await self._set(host, paths[host]) for host in paths})
@@ -140,12 +143,21 @@ class EmulatedTestbed(Testbed):
                 told = {"station": spot.host, "access": access}
                 said = await self._tell(told, "access", f"the access of {spot.host}")
                 found["access"] = said["access"]
+        if (model := asked.get("device")) is not None:
+            found["device"] = await self._change_devices(model)
         if (preset := asked.get("buffers")) is not None:
             sizes = buffers.tcp_rmem(preset, platform.release())
             for spot in self._client_spots:
                 await _run("nsenter", f"--net={spot.netns_file}", "sysctl", "-qw", buffers.setting(sizes))
             found["buffers"] = buffers.told(preset, sizes)
         return found
+
+    async def _change_devices(self, model: str) -> dict[str, Any]:
+        """Have the clients' emulated meters read another device model; what they read then."""
+        meters = [pipeline.meter for pipeline in self._pipelines]
+        told = await all_or_none([change_model(self._control_of(meter), model) for meter in meters])
+        kept = {"model": told[0]["name"], "form": told[0]["form"], "status": told[0]["status"]}
+        return kept | {"meters": [meter.meter_id for meter in meters]}
 
     async def _set(self, host: str, elements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Set the path to a host; its elements as the link tells them."""
@@ -179,7 +191,7 @@ class EmulatedTestbed(Testbed):
         await self._start_link()
         pipelines = await all_or_none([self._start_meter(m) for m in self.topology.meters if m.emulated])
         self.campaign.set_device_models(
-            [device_model_entry(p.meter.meter_id, p.model) for p in pipelines if p.model]
+            [device_model_entry(p.meter.meter_id, model) for p in pipelines for model in p.models]
         )
         self._pipelines = pipelines
 
@@ -238,20 +250,24 @@ class EmulatedTestbed(Testbed):
         ready = await instrument.expect("ready", READY_TIMEOUT_S)
         self.watch(device, "device_stopped")
         self.watch(instrument, "meter_stopped")
-        return _Pipeline(meter, str(ready["resource"]), await self._device_model(meter))
+        told = [await self._device_model(name) for name in self._models[meter.meter_id]]
+        return _Pipeline(meter, str(ready["resource"]), tuple(filter(None, told)))
 
     def _device_arguments(self, meter: Meter) -> list[str]:
-        assert meter.device_model is not None
         log = self.campaign.devices_dir / f"{meter.meter_id}.ndjson"
         log.parent.mkdir(exist_ok=True)
-        argv = [programs.find("netjoule-device"), "--model", meter.device_model, "--station", meter.node]
-        argv += ["--link-socket", str(self.stats_socket), "--log", str(log)]
-        argv += ["--cpu-netns", str(self.hosts[meter.node].netns)]
+        argv = [programs.find("netjoule-device"), "--model", self._models[meter.meter_id][0]]
+        argv += ["--station", meter.node, "--link-socket", str(self.stats_socket), "--log", str(log)]
+        argv += ["--cpu-netns", str(self.hosts[meter.node].netns), "--control", str(self._control_of(meter))]
         return [*argv, f"--origin-ns={self.session.origin_ns}"]
 
     def _port_of(self, meter: Meter) -> Path:
         """Where a meter's pseudo-terminal is, when it has one."""
         return self.folder / f"{meter.meter_id}.tty"
+
+    def _control_of(self, meter: Meter) -> Path:
+        """Where a meter's device takes another model."""
+        return self.folder / f"{meter.meter_id}.device"
 
     async def _inject(self, meter: Meter) -> None:
         """Ask a meter's instrument for the faults that the topology lists, each at its time."""
@@ -269,9 +285,9 @@ class EmulatedTestbed(Testbed):
                 detail += f" was refused: {error}"
             self.remark(detail, "fault_asked")
 
-    async def _device_model(self, meter: Meter) -> dict[str, Any] | None:
-        """A meter's power model as the model's program tells it; None when it says nothing."""
-        argv = [programs.find("netjoule-device"), "--model", str(meter.device_model), "--describe"]
+    async def _device_model(self, name: str) -> dict[str, Any] | None:
+        """A power model as the model's program tells it; None when it says nothing."""
+        argv = [programs.find("netjoule-device"), "--model", name, "--describe"]
         process = await self.local.start(argv, name="netjoule-device --describe")
         try:
             line = await process.next_line()
@@ -282,9 +298,9 @@ class EmulatedTestbed(Testbed):
     def _write_meter_config(self) -> Path:
         """The configuration that the logger and a ranging pass read."""
         resources = {p.meter.meter_id: p.resource for p in self._pipelines}
-        forms = {p.meter.meter_id: str(p.model["form"]) if p.model else None for p in self._pipelines}
+        models = {p.meter.meter_id: p.models for p in self._pipelines}
         config = self.folder / "meters.json"
-        document = secrets.into_environment(meter_config(self.topology, resources, forms), os.environ)
+        document = secrets.into_environment(meter_config(self.topology, resources, models), os.environ)
         config.write_text(json.dumps(document), encoding="utf-8")
         return config
 

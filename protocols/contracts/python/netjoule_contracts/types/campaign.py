@@ -47,7 +47,8 @@ class Campaign(Document, frozen=True, kw_only=True):
     # topology.
     block: dict[str, Any] | None = None
     # Device models behind the emulated meters, as netjoule-device described them when the first session
-    # began; absent without such meters.
+    # began: one of each meter, or all values of the factor device for each meter that it changes; absent
+    # without such meters.
     device_models: tuple[dict[str, Any], ...] | None = None
     # Coded bursts that were sent, oldest first; absent when the workload has none.
     load_pulses: tuple[dict[str, Any], ...] | None = None
