@@ -320,3 +320,25 @@ test_that("terms and parameters are those of the device models", {
     expect_identical(ours[order(names(ours))], unlist(forms[[form]])[order(names(forms[[form]]))], label = form)
   }
 })
+
+test_that("a meter that runs read with several models in turn has no draw, and each of its models is told", {
+  dir <- modelled_campaign(blocks = 2)
+  other <- linear_model(u_p0 = 0.1)
+  other$name <- "another"
+  edit_json(file.path(dir, "campaign.json"), function(doc) {
+    doc$device_models <- c(doc$device_models, list(other))
+    doc
+  })
+  campaign <- read_campaign(dir)
+  statistics <- campaign_statistics(campaign)
+  parameters <- statistics$model_parameters
+  expect_identical(parameters$device_model, rep(c("linear-test", "another"), each = 3))
+  expect_identical(parameters$reason, c("no_stated_uncertainty", rep("several_models", 5)))
+  expect_true(all(is.na(statistics$ea_uncertainty$u95_model_j_per_mbit)))
+  expect_null(statistics$held_parameters)
+  expect_match(
+    parameter_sentences(campaign, statistics)[2],
+    "Device model another (meter client-wt210): held at their values, so in no interval: p0_w, frame_j, air_time_w (one",
+    fixed = TRUE
+  )
+})

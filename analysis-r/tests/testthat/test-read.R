@@ -152,3 +152,20 @@ test_that("a meter without readings file is named", {
   unlink(file.path(dir, "meters", "client-wt210.csv"))
   refusal(compute_campaign_ea(read_campaign(dir)), 4L, "client-wt210.csv is missing")
 })
+
+test_that("a run's device stands in a column of its own, and the label of its meter names all that it reads", {
+  dir <- done_campaign("command", "build", c(base = 1, head = 2), factors = list(device = c("s4", "s5")))
+  edit_json(file.path(dir, "campaign.json"), function(doc) {
+    doc$meters[[1]]$device_model <- "s4, s5"
+    doc
+  })
+  for (path in Sys.glob(file.path(dir, "runs", "*", "result.json"))) {
+    edit_json(path, function(doc) {
+      doc$nodes[[1]]$device_model <- doc$factors$device
+      doc
+    })
+  }
+  results <- read_campaign(dir)$results
+  expect_identical(unique(results$device_model), "s4, s5")
+  expect_identical(sort(unique(results$device)), c("s4", "s5"))
+})
