@@ -15,7 +15,7 @@ import netjoule_contracts
 from netjoule_contracts.types.result import Result
 from netjoule_energy import CampaignError, compute_and_write, compute_run
 from netjoule_energy.__main__ import main
-from netjoule_energy.campaign.files import invalidating_codes
+from netjoule_energy.campaign.files import as_in_run, invalidating_codes
 from netjoule_energy.campaign.series import lines_between
 
 Build = Callable[..., Any]
@@ -94,6 +94,19 @@ def test_several_meters_are_assessed_apart(build: Build, meter: Any, flow: Any) 
     assert (second.power_source, second.device_model, second.extrapolated_ratio) == ("measured", None, None)
     assert second.readings < 10
     assert second.grade == "C"
+
+
+def test_a_run_has_the_device_that_its_meter_read_in_it() -> None:
+    own = {"device_model": "linear-test, galaxy-s5", "device_form": None}
+    device = {"model": "galaxy-s5", "form": "phone", "status": "vendor_declared", "meters": ["m1"]}
+    found = as_in_run({"meter_id": "m1", **own}, {"in_force": {"path": {}, "device": device}})
+    assert found == {"meter_id": "m1", "device_model": "galaxy-s5", "device_form": "phone"}
+    for meter_id, run in (
+        ("m2", {"in_force": {"device": device}}),
+        ("m1", {"in_force": {"path": {}}}),
+        ("m1", {}),
+    ):
+        assert as_in_run({"meter_id": meter_id, **own}, run) == {"meter_id": meter_id, **own}
 
 
 def test_unknown_accuracy_caps_the_grade(build: Build, meter: Any) -> None:
