@@ -338,7 +338,7 @@ test_that("a meter that runs read with several models in turn has no draw, and e
   expect_null(statistics$held_parameters)
   expect_match(
     parameter_sentences(campaign, statistics)[2],
-    "Device model another (meter client-wt210): held at their values, so in no interval: p0_w, frame_j, air_time_w (one",
+    "Device model another (meter client-wt210): held at their values, so in no interval: p0_w, frame_j, air_time_w (",
     fixed = TRUE
   )
 })
