@@ -57,6 +57,14 @@ def test_a_testbed_without_such_a_meter_is_told() -> None:
     assert caught.value.where == "workload fake, field factors.device"
 
 
+def test_one_range_holds_for_all_devices() -> None:
+    where = with_meters(CONSTANT_METER | {"settings": {"current_range_a": "auto"}})
+    check_workload(flows(PHONES[:1]), where)
+    with pytest.raises(UsageError) as caught:
+        check_workload(flows(PHONES), where)
+    assert caught.value.what == "the range of meter constant would be found with one of the devices alone"
+
+
 def test_a_testbed_of_another_kind_has_no_device_to_change() -> None:
     hosts = {"client": {"roles": ["client"]}, "server": {"roles": ["server"]}}
     document = {"schema_version": 1, "name": "fake", "kind": SIMULATED, "hosts": hosts, "meters": []}

@@ -8,6 +8,7 @@ from typing import Any
 
 import netjoule_contracts as contracts
 from netjoule.core.errors import UsageError
+from netjoule.design.instruments import wants_ranging
 from netjoule.design.run_table import require_few_runs
 from netjoule.topology.devices import device_models
 from netjoule.topology.paths import OF_ELEMENTS, asked_paths, is_path, parameters, path_host
@@ -49,12 +50,8 @@ def _check_of_testbed(workload: Workload, topology: Topology, name: str, values:
         )
     if "names" in entry:
         path_host(topology.document, name, where)
-    if name == "device" and not device_models(topology, values):
-        raise UsageError(
-            f"no meter of {topology.name} reads a device model",
-            where=where,
-            next_step="give it an emulated one, or leave the factor out",
-        )
+    if name == "device":
+        _require_meters(topology, values, where)
     if name in OF_ELEMENTS:
         _require_elements(workload, topology, name, where)
     if name == workload.arm and not entry.get("while_up", True):
@@ -65,6 +62,23 @@ def _check_of_testbed(workload: Workload, topology: Topology, name: str, values:
         )
     for value in values if "object" in entry["value"]["type"] else ():
         parameters(topology.document, name, value, where)
+
+
+def _require_meters(topology: Topology, devices: tuple[Any, ...], where: str) -> None:
+    """Refuse devices that no meter reads, and several of a meter whose range a pass with one would find."""
+    if not device_models(topology, devices):
+        raise UsageError(
+            f"no meter of {topology.name} reads a device model",
+            where=where,
+            next_step="give it an emulated one, or leave the factor out",
+        )
+    for meter in topology.meters:
+        if devices[1:] and meter.emulated and wants_ranging(meter):
+            raise UsageError(
+                f"the range of meter {meter.meter_id} would be found with one of the devices alone",
+                where=where,
+                next_step="give it a range in the topology that fits all of them",
+            )
 
 
 def _require_elements(workload: Workload, topology: Topology, name: str, where: str) -> None:
