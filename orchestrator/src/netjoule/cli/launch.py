@@ -47,7 +47,7 @@ DEFAULT_TOPOLOGY = "testbed-topology.yaml"
 Rigs = Callable[[Campaign, Output], Outcome]
 """Runs what is left of a campaign on its rigs."""
 _TOPOLOGIES = "testbed/topologies"
-_MOST_TOPOLOGIES = 2
+_MOST_TOPOLOGIES = 3
 """More would tell nobody which to take."""
 _MOST_SAID = 20
 _PROGRAMS = {
