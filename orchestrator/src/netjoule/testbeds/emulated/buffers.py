@@ -19,7 +19,7 @@ These phones' kernels offer half of a buffer as window (tcp_adv_win_scale 1, ip-
 """
 
 _NEW_WINDOWS = (6, 6)
-"""Kernels from here on offer the share of a buffer that packets fill: 5/8, where 1,500 byte count as 2,304."""
+"""Kernels from here on offer the share of a buffer that packets fill: 5/8, as 1,500 byte count as 2,304."""
 
 
 def tcp_rmem(preset: str, kernel: str) -> tuple[int, ...]:
