@@ -198,8 +198,8 @@ impl Dispatch {
             let most = share.connections.saturating_mul(self.streams);
             let files = level.files(share).saturating_mul(self.streams);
             while self.queues[chunk].parts < most && self.moving.len() < all {
-                let next = self.next_of(chunk, share, files, level.split_longest).map(|action| vec![action]);
-                let next = next.or_else(|| level.split_longest.then(|| self.split_longest(chunk)).flatten());
+                let next = self.next_of(chunk, share, files, level.shared).map(|action| vec![action]);
+                let next = next.or_else(|| self.split_longest(chunk, share));
                 let Some(next) = next else { break };
                 actions.extend(next);
             }
@@ -271,11 +271,15 @@ impl Dispatch {
         Action::Start { part, file: number, first: range.start, end }
     }
 
-    /// Halves the longest rest of a chunk, if both halves are worth a request.
-    fn split_longest(&mut self, chunk: usize) -> Option<Vec<Action>> {
+    /// Halves the longest rest of a file that may have another part, if both halves are worth a request. A connection
+    /// that waited for the other parts of its file would lose its congestion window (RFC 5681, section 4.1).
+    fn split_longest(&mut self, chunk: usize, share: Share) -> Option<Vec<Action>> {
         let rest = |part: &Moving| part.end.map_or(0, |end| end - part.next);
         let files = &self.files;
-        let may = |part: &Moving| files[part.file].chunk == chunk && files[part.file].has_ranges;
+        let may = |part: &Moving| {
+            let file = &files[part.file];
+            file.chunk == chunk && file.has_ranges && file.moving < share.parallelism
+        };
         let (part, moving) = self
             .moving
             .iter_mut()

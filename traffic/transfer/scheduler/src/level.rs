@@ -54,15 +54,14 @@ impl Share {
 pub struct Level {
     /// Of each chunk, from small files to large.
     pub shares: Vec<Share>,
-    /// Whether files share all connections of their chunk: each has one as long as there are files, and then a
-    /// connection without work takes half of the longest part that another one still has before it.
-    pub split_longest: bool,
+    /// Whether files share all connections of their chunk: each has one as long as there are files.
+    pub shared: bool,
 }
 
 impl Level {
     /// Files of a chunk at once.
     pub fn files(&self, share: Share) -> u32 {
-        if self.split_longest {
+        if self.shared {
             share.connections
         } else {
             share.connections.div_ceil(share.parallelism.max(1))

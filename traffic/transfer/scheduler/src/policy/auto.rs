@@ -198,7 +198,7 @@ impl Auto {
         for (k, connections) in open.iter().zip(by_weight(self.connections, &needs)) {
             shares[*k] = Share { connections, parallelism: connections };
         }
-        Level { shares, split_longest: true }
+        Level { shares, shared: true }
     }
 
     fn settle(&mut self, seen: &Seen) {

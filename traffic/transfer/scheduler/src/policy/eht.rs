@@ -49,7 +49,7 @@ impl Eht {
                 shares[*k] = share(channels, &self.path, mean_bytes(&seen.left[*k]));
             }
         }
-        Level { shares, split_longest: false }
+        Level { shares, shared: false }
     }
 
     /// An interval without warm-up is half of it at least.

@@ -27,7 +27,7 @@ impl Fixed {
 
 impl Policy for Fixed {
     fn decide(&mut self, _seen: &Seen) -> Decided {
-        let level = Level { shares: vec![self.share], split_longest: false };
+        let level = Level { shares: vec![self.share], shared: false };
         Decided { level, again_ns: None, why: self.why.to_owned() }
     }
 }

@@ -34,7 +34,7 @@ impl Policy for Hat {
         let shares = large_first().zip(given).map(|(left, count)| share(count, &self.path, mean_bytes(left)));
         let mut shares: Vec<_> = shares.collect();
         shares.reverse();
-        let level = Level { shares, split_longest: false };
+        let level = Level { shares, shared: false };
         Decided { level, again_ns: None, why: format!("{} channels in turn, large files first", self.most) }
     }
 }

@@ -63,7 +63,7 @@ impl Policy for Lowe {
                 self.shares[k] = self.share_of(left, available);
             }
         }
-        let level = Level { shares: self.shares.clone(), split_longest: false };
+        let level = Level { shares: self.shares.clone(), shared: false };
         let why = format!("BDP {} bytes, mean sizes, channels left", self.path.bdp_bytes());
         Decided { level, again_ns: None, why }
     }
