@@ -4,7 +4,7 @@
 
 # Factors of a client that a study sweeps, in the order in which they become the axis of a figure.
 swept_names <- c(
-  "concurrency", "parallelism", "request_bytes", "streams", "max_connections", "window_bytes"
+  "concurrency", "parallelism", "connections", "request_bytes", "streams", "max_connections", "window_bytes"
 )
 
 #' Factors of a client that have several levels in the campaign
