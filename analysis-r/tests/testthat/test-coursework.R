@@ -6,19 +6,20 @@ skeleton <- function() {
 }
 
 exercises <- c("envelope", "floor", "congestion")
-every_exercise <- c(exercises, "scaling")
+shipped <- c("scaling", "transfers")
+every_exercise <- c(exercises, shipped)
 
 # Analysed once: what a folder that is handed in has of it is not changed.
 analysed_dir <- synthetic_campaign(transports = c("udp", "null"), offered_rate_mbps = c(3, 12), noise_w = 0.01)
 analyse(analysed_dir)
 
-# The shipped campaign of the fourth exercise.
-scaling_dir <- file.path(tempfile("golden"), "scaling")
-utils::unzip(
-  file.path(dirname(dirname(contracts_dir())), "results", "golden", "coursework-scaling.zip"),
-  exdir = dirname(scaling_dir)
-)
-analyse(scaling_dir)
+# The shipped campaigns of the last exercises.
+golden_dir <- tempfile("golden")
+for (exercise in shipped) {
+  bundle <- paste0("coursework-", exercise, ".zip")
+  utils::unzip(file.path(dirname(dirname(contracts_dir())), "results", "golden", bundle), exdir = golden_dir)
+  analyse(file.path(golden_dir, exercise))
+}
 
 #' A folder as a student hands it in: the report, and analysed campaigns unless told otherwise
 handed_in <- function(analysed = TRUE) {
@@ -30,8 +31,12 @@ handed_in <- function(analysed = TRUE) {
       dir.create(file.path(folder, exercise))
       file.copy(file.path(analysed_dir, c("tables", "figures")), file.path(folder, exercise), recursive = TRUE)
     }
-    dir.create(file.path(folder, "scaling"))
-    file.copy(file.path(scaling_dir, c("tables", "figures")), file.path(folder, "scaling"), recursive = TRUE)
+    for (exercise in shipped) {
+      dir.create(file.path(folder, exercise))
+      file.copy(
+        file.path(golden_dir, exercise, c("tables", "figures")), file.path(folder, exercise), recursive = TRUE
+      )
+    }
   }
   folder
 }
@@ -74,7 +79,8 @@ test_that("its chunks show the tables and figures of the exercises", {
   expect_gt(sum(grepl(format(round(saved, 3), nsmall = 3), made, fixed = TRUE)), 0)
   expect_identical(sum(grepl("P_s = 0.5 of P\\(r_max\\)", made)), 1L)
   figures <- c(
-    "envelope/figures/envelope", "floor/figures/floor", "congestion/figures/goodput", "scaling/figures/routers"
+    "envelope/figures/envelope", "floor/figures/floor", "congestion/figures/goodput", "scaling/figures/routers",
+    "transfers/figures/transfer-connections"
   )
   for (figure in figures) {
     expect_true(any(grepl(paste0(figure, ".svg"), made, fixed = TRUE)), info = figure)

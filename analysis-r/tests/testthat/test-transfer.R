@@ -80,6 +80,16 @@ test_that("a swept level has throughput and energy for each cell, its break poin
   expect_match(figure_alt(figures[["transfer-concurrency"]]$plot), "Break point at concurrency 2")
 })
 
+test_that("connections are a level like files at once", {
+  campaign <- read_campaign(transfers("connections", c(`1` = 4, `2` = 2, `4` = 3), mbps = function(watts) {
+    c(40, 90, 10)[watts - 1]
+  }))
+  expect_identical(swept_factors(campaign), "connections")
+  tables <- campaign_tables(campaign)
+  expect_identical(tables$transfer_summary[break_point == TRUE, as.integer(connections)], 2L)
+  expect_true("transfer-connections" %in% names(named(campaign_figures(campaign, tables))))
+})
+
 test_that("the power of a transfer is shaded with its tail, and both areas have their joules", {
   campaign <- read_campaign(transfers("client", c(wget = 2, lowe = 1)))
   figures <- named(campaign_figures(campaign, campaign_tables(campaign)))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Folders as students hand them in: campaigns of the exercises, and what is right of them.
 
-Three are synthetic, that of `scaling` is the shipped one, which is simulated. What is right is worked out
-here without the code under test, from what the runs wrote.
+Three are synthetic, those of `scaling` and `transfers` are the shipped ones. What is right is worked out here
+without the code under test, from what the runs wrote.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ NAMES = [f"{name}.{question.name}" for name, question in QUESTIONS]
 T_975 = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706, 6: 2.4469, 7: 2.3646, 29: 2.0452}
 CAP_MBPS = 6.144
 BLOCKS = 3
+SHIPPED = ("scaling", "transfers")
+METERS = ("s5-seed", "s5-seed-none", "s5-seed-half", "s5-seed-double")
+BREAK_POINT = 16  # of the shipped campaign, as its figure shows
 TIMING = Timing(1.0, 0.2, 0.6, 2.0, 0.2)
 SCATTER = {"block_sd_ratio": 0.03, "run_sd_ratio": 0.004, "seed": 5}
 
@@ -59,7 +62,7 @@ def cap_held_back(transport: str, _payload: int, rate_mbps: float) -> float:
 
 
 def designs(**changes: Any) -> dict[str, Design]:
-    """A design for each exercise that is not simulated; `changes` hold for all."""
+    """A design for each exercise whose campaign is synthetic here; `changes` hold for all."""
     shared: dict[str, Any] = {"blocks": BLOCKS, "timing": TIMING, **SCATTER}
     of: dict[str, dict[str, Any]] = {
         "envelope": {
@@ -101,7 +104,8 @@ def fly_all(folder: Path, **changed: Design) -> None:
     """Write the campaigns of all exercises, some of other designs."""
     for name, design in (designs() | changed).items():
         fly(folder, name, design)
-    unpack(golden_bundle(EXERCISES["scaling"]), folder / "scaling")
+    for name in SHIPPED:
+        unpack(golden_bundle(EXERCISES[name]), folder / name)
 
 
 def checked(folder: Path, *words: str) -> int:
@@ -204,6 +208,7 @@ def right_answers(folder: Path) -> dict[str, dict[str, Any]]:
             "cap_is_measured": False,
         },
         "scaling": right_of_scaling(folder / "scaling"),
+        "transfers": right_of_transfers(folder / "transfers"),
     }
 
 
@@ -239,4 +244,41 @@ def right_of_scaling(campaign: Path) -> dict[str, Any]:
         "loses_least_with_bursts": "practra-10",
         "long_mrci_loses_more_because": "rate_rises_too_late",
         "measured_on_a_router": False,
+    }
+
+
+def fetched(campaign: Path, http: str, connections: str, meter: str) -> list[dict[str, float]]:
+    """Throughput and E_d per 100 MB (8e8 bit) of each run with so many connections, block by block."""
+    found = {}
+    for row in (one for one in plan(campaign) if one["status"] == "valid"):
+        result = json.loads((campaign / "runs" / row["run_id"] / "result.json").read_text())
+        if (result["factors"]["http"], result["arm"]) == (http, connections):
+            (node,) = (one for one in result["nodes"] if one["meter_id"] == meter)
+            window_s = result["window"]["t_end_s"] - result["window"]["t_start_s"]
+            work_mbit = result["work"]["quantity"]
+            found[int(row["block"])] = {
+                "throughput_mbps": work_mbit / window_s,
+                "e_d_j": 800 * node["e_d_j"] / work_mbit,
+            }
+    return [found[block] for block in sorted(found)]
+
+
+def right_of_transfers(campaign: Path) -> dict[str, Any]:
+    def of(name: str, connections: str, http: str = "1.1") -> list[float]:
+        return [run[name] for run in fetched(campaign, http, connections, "s5-seed")]
+
+    one_mbps = fmean(of("throughput_mbps", "1"))
+    one_j, many_j = (fmean(of("e_d_j", connections)) for connections in ("1", "16"))
+    return {
+        "predicted_one_mbps": 65536 * 8 / (0.290 + 65536 * 8 / 100e6) / 1e6,
+        "one_mbps": one_mbps,
+        "most_over_one_ratio": fmean(of("throughput_mbps", "32")) / one_mbps,
+        "less_than_32_because": "each_begins_with_round_trips",
+        "one_e_d_per_100_mb_j": one_j,
+        "saving_percent": 100 * (1 - many_j / one_j),
+        "break_point_connections": BREAK_POINT,
+        "http_2_over_http_1_ratio": fmean(of("throughput_mbps", "1", "2")) / one_mbps,
+        "cheaper_way": "one_of_http_2",
+        "hangs_on_the_term": "many_beat_one_over_http_2",
+        "term_is_measured": False,
     }

@@ -149,7 +149,7 @@ def test_a_campaign_that_is_refused_hides_no_verdict_on_the_others(handed_in, ca
     seen = capsys.readouterr()
     found = [json.loads(line) for line in seen.out.splitlines()]
     assert folders.verdicts(found) == {
-        n: "right" for n in folders.NAMES if n.startswith(("floor.", "scaling."))
+        n: "right" for n in folders.NAMES if n.startswith(("floor.", "scaling.", "transfers."))
     }
     refusals = [e for e in found if e["event"] == "refused"]
     assert [e["exercise"] for e in refusals] == ["envelope", "congestion"]

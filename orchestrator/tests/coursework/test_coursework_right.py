@@ -193,6 +193,7 @@ def read_in_tables(folder):
         "floor": read_of_floor(folder / "floor"),
         "congestion": read_of_congestion(folder / "congestion"),
         "scaling": read_of_scaling(folder / "scaling"),
+        "transfers": read_of_transfers(folder / "transfers"),
     }
 
 
@@ -264,6 +265,31 @@ def read_of_scaling(folder):
         "long_mrci_loses_more_because": "rate_rises_too_late",
         "measured_on_a_router": False,
     }
+
+
+def read_of_transfers(folder):
+    with (folder / "tables/transfer_summary.csv").open(newline="") as handle:
+        rows = {(one["http"], one["connections"]): one for one in csv.DictReader(handle) if of_s5_seed(one)}
+
+    def of(name, connections, http="1.1"):
+        return float(rows[http, connections][name])
+
+    breaks = [key for key, row in rows.items() if row["break_point"] == "true"]
+    (break_point,) = (connections for http, connections in breaks if http == "1.1")
+    one_mbps, one_j = of("throughput_mbps", "1"), of("e_d_per_100_mb_j", "1")
+    return {
+        **folders.right_of_transfers(folder),
+        "one_mbps": one_mbps,
+        "most_over_one_ratio": of("throughput_mbps", "32") / one_mbps,
+        "one_e_d_per_100_mb_j": one_j,
+        "saving_percent": 100 * (1 - of("e_d_per_100_mb_j", "16") / one_j),
+        "break_point_connections": int(break_point),
+        "http_2_over_http_1_ratio": of("throughput_mbps", "1", "2") / one_mbps,
+    }
+
+
+def of_s5_seed(row):
+    return row["meter_id"] == "s5-seed"
 
 
 WRITE_TABLES = """

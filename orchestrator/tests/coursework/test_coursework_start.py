@@ -18,12 +18,14 @@ from netjoule.cli.app import run_command
 from netjoule.core import programs, yamlfile
 from netjoule.core.errors import RunFailed
 from netjoule.coursework import start as starting
+from netjoule.coursework.cells import Cells
 from netjoule.coursework.congestion import CAP_MBPS
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.design.duration import forecast
 from netjoule.loads.flow.settings import FlowSettings
 from netjoule.topology import topology
 from netjoule.validation.check import check_campaign
+from netjoule.workload.workload import find
 
 ROOT = Path(__file__).parents[3]
 
@@ -49,21 +51,35 @@ def test_the_contract_has_the_questions():
 def test_the_workloads_are_those_of_the_exercises_and_take_less_than_an_hour():
     total_s = 0.0
     for exercise in EXERCISES.values():
-        workload = loads.read(ROOT / f"workloads/flow/{exercise.workload}.yaml")
-        of = FlowSettings.of(workload)
+        workload = loads.read(find(exercise.workload, ROOT / "workloads"))
         where = topology.load(ROOT / (exercise.testbed or "testbed-topology.yaml"))
         assert workload.blocks >= 5, "three would make wide intervals"
         if where.kind == "simulated":
             assert not exercise.preset
             continue
-        design = folders.designs()[exercise.name]
+        assert where.document["link"]["preset"] == exercise.preset
+        if workload.load == "transfer":  # nobody can tell beforehand how long its runs take
+            assert where.meters[0].meter_id == "s5-seed", "hints name it"
+            continue
+        of, design = FlowSettings.of(workload), folders.designs()[exercise.name]
         assert set(of.transports) == set(design.transports)
         assert set(of.payload_bytes) == set(design.payload_bytes)
         assert set(of.offered_rate_mbps) == set(design.offered_rate_mbps)
-        assert where.document["link"]["preset"] == exercise.preset
         assert where.meters[0].meter_id == "client-cpu", "hints name it"
         total_s += forecast(workload, where).duration_s
     assert total_s < 30 * 60, "an hour with set-up, analysis and thinking"
+
+
+def test_what_the_exercise_on_transfers_predicts_from_is_what_its_campaign_has():
+    workload = loads.read(find("coursework-transfers", ROOT / "workloads"))
+    where = topology.load(ROOT / EXERCISES["transfers"].testbed)
+    sydney = where.document["elements"]["sydney"]
+    ((group,),) = workload.document["transfer"]["sets"].values()
+    question = next(q for q in EXERCISES["transfers"].questions if q.name == "predicted_one_mbps")
+    bits = 8 * group["mean_bytes"]
+    file_s = 2e-3 * sydney["delay_ms"] + bits / (1e6 * sydney["rate_mbps"])
+    assert question.right(Cells([])).value == pytest.approx(bits / 1e6 / file_s)
+    assert {meter.meter_id for meter in where.meters} == set(folders.METERS)
 
 
 def test_hints_that_read_a_row_name_its_meter():

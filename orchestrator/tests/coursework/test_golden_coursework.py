@@ -4,6 +4,7 @@
 import json
 import shutil
 from pathlib import Path
+from statistics import fmean
 
 import coursework_folders as folders
 import pytest
@@ -19,7 +20,7 @@ from netjoule.coursework.start import golden_bundle
 from netjoule.store.planfile import read_plan
 from netjoule.validation.check import check_campaign
 
-MOST_BYTES = 3_000_000
+MOST_BYTES = 4_200_000
 EACH = pytest.mark.parametrize("name", EXERCISES)
 
 
@@ -127,6 +128,30 @@ def test_every_cell_of_the_simulated_one_has_all_its_blocks(unpacked: Path) -> N
             assert len(cell.by_block("service_rate_mbps")) == document["blocks"], str(cell)
 
 
+def test_every_cell_of_the_transfers_has_all_its_blocks_at_every_meter(unpacked: Path) -> None:
+    document = json.loads((unpacked / "transfers/campaign.json").read_text())["workload"]
+    for http in document["factors"]["http"]:
+        for connections in map(str, document["factors"]["connections"]):
+            for meter in folders.METERS:
+                runs = folders.fetched(unpacked / "transfers", http, connections, meter)
+                assert len(runs) == document["blocks"], (http, connections, meter)
+
+
+def test_a_conclusion_on_transfers_hangs_on_the_fitted_term_and_others_do_not(unpacked: Path) -> None:
+    """What the page lets students find."""
+
+    def least_j(http: str, connections: str, meter: str) -> float:
+        runs = folders.fetched(unpacked / "transfers", http, connections, meter)
+        return fmean(run["e_d_j"] for run in runs)
+
+    without, double = folders.METERS[1], folders.METERS[3]
+    assert least_j("2", "32", without) < least_j("2", "1", without)
+    assert least_j("2", "32", double) > least_j("2", "1", double)
+    for meter in folders.METERS:
+        assert least_j("1.1", "32", meter) < least_j("1.1", "1", meter) / 2
+        assert least_j("2", "1", meter) < least_j("1.1", "1", meter) / 2
+
+
 def test_what_the_page_says_of_them_holds(unpacked: Path) -> None:
     envelope, floor, congestion = (campaign_cells(unpacked, EXERCISES[name]) for name in folders.designs())
     for transport in ("udp", "tcp", "quic"):
@@ -144,7 +169,7 @@ def test_what_the_page_says_of_them_holds(unpacked: Path) -> None:
     assert right == frozenset({"messages_per_second"})
 
 
-@pytest.mark.parametrize("name", folders.designs())
+@pytest.mark.parametrize("name", [*folders.designs(), "transfers"])
 def test_its_results_are_computed_anew(unpacked: Path, name: str) -> None:
     assert differing_anew(unpacked / name) == {}
 

@@ -21,7 +21,7 @@ from netjoule.loads.flow.settings import FlowSettings
 from netjoule.topology import topology
 from netjoule.topology.paths import parameters
 from netjoule.validation.check import check_campaign
-from netjoule.workload.workload import Workload
+from netjoule.workload.workload import Workload, find
 from netjoule_contracts.lift.workload import newest_campaign
 from netjoule_contracts.types.campaign import Campaign
 from netjoule_contracts.types.topology import Link
@@ -64,7 +64,7 @@ def _require_exercise(place: Path, document: Mapping[str, Any], exercise: Exerci
     campaign = msgspec.convert(newest, Campaign)
     if exercise.preset:
         other = other or _other_link(campaign.topology.link, exercise)
-    else:
+    if exercise.testbed:
         other = other or _other_paths(newest["topology"], exercise)
     if other:
         what = f"it is not the campaign of exercise {exercise.name}: {other}"
@@ -80,15 +80,15 @@ def _other_workload(document: Mapping[str, Any], exercise: Exercise) -> str:
         workload = Workload.from_document(document, where="campaign.json")
     except UsageError as error:
         return f"its workload is wrong: {error.what}"
-    if workload.load != "flow":
+    if workload.load != _shipped(exercise).load:
         return f"its load is {workload.load}"
     if not LEAST_BLOCKS <= workload.blocks <= MOST_BLOCKS:
         return f"its blocks are not {LEAST_BLOCKS} to {MOST_BLOCKS}"
-    return _other_flows(workload, exercise)
+    return _other_runs(workload, exercise)
 
 
-def _other_flows(workload: Workload, exercise: Exercise) -> str:
-    """Anything else but flows as the shipped workload has them; the plan of others may be endless."""
+def _other_runs(workload: Workload, exercise: Exercise) -> str:
+    """Anything else but runs as the shipped workload has them; the plan of others may be endless."""
     found, wanted = _values(workload), _values(_shipped(exercise))
     for name in wanted | found:
         values = list(map(str, wanted.get(name, ())))
@@ -99,11 +99,14 @@ def _other_flows(workload: Workload, exercise: Exercise) -> str:
 
 
 def _shipped(exercise: Exercise) -> Workload:
-    return loads.read(programs.shipped(f"workloads/flow/{exercise.workload}.yaml"))
+    return loads.read(find(exercise.workload, programs.shipped("workloads")))
 
 
 def _values(workload: Workload) -> dict[str, Sequence[Any]]:
-    """Transports, with null for a floor, factors and settings that flows follow from."""
+    """Factors and settings that runs follow from; of flows the transports have null for a floor."""
+    if workload.load != "flow":
+        said = workload.document[workload.load]
+        return {**workload.factors, **{f"{workload.load}.{name}": [value] for name, value in said.items()}}
     flow = FlowSettings.of(workload)
     settings: dict[str, Sequence[Any]] = {
         "generator": [flow.generator],
@@ -123,10 +126,10 @@ def _other_link(link: Link | None, exercise: Exercise) -> str:
 
 
 def _other_paths(found: Mapping[str, Any], exercise: Exercise) -> str:
-    """What of a simulated testbed differs, where the exercise's flows cross it."""
+    """What of the testbed's presets differs, where the exercise's runs cross them."""
     shipped = topology.load(programs.shipped(exercise.testbed)).document
     factors = _shipped(exercise).factors
-    for name in (factor for factor in factors if factor in shipped["presets"]):
+    for name in (factor for factor in factors if factor in shipped.get("presets", {})):
         for value in factors[name]:
             try:
                 same = _crossed(found, name, value) == _crossed(shipped, name, value)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers of a campaign by cell and block, recomputed from what its runs wrote: result.json and flow.json.
 
-They are those of tables/ea_summary.csv at the campaign's first meter: runs that count, means over blocks. The
-tables themselves are never read: whoever hands them in may have written them by hand.
+They are those of tables/ea_summary.csv (of transfers transfer_summary.csv) at the campaign's first meter, or
+at each where meters tell cells apart: runs that count, means over blocks. The tables themselves are never
+read: whoever hands them in may have written them by hand.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from netjoule.design.run_table import PlanRow
 from netjoule.store import blocks, simulated_blocks
 from netjoule.store.planfile import read_plan
 from netjoule_contracts.documents import typed
-from netjoule_contracts.types.result import Result
+from netjoule_contracts.types.result import Node, Result
 
 Key = tuple[str | int | float, ...]
 """The arm, and the values of the factors that tell its cells apart: of `OF_FLOWS` unless told."""
@@ -32,6 +33,9 @@ OF_FLOWS = ("payload_bytes", "offered_rate_mbps")
 """Message size in bytes, offered load in Mb/s."""
 _UNITS = (" B", " Mb/s")
 
+METER = "meter"
+"""Stands among the factors where the meter, by its id, tells cells apart too."""
+
 
 class CannotTell(Exception):
     """A campaign does not decide a question; the text says why."""
@@ -39,7 +43,7 @@ class CannotTell(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run that counts, at the campaign's first meter.
+    """One run that counts, at one meter.
 
     Attributes:
         block: from 1.
@@ -156,14 +160,15 @@ def read(campaign: Path, factors: Sequence[str] = OF_FLOWS) -> Cells:
     """
     runs = []
     for row, result, flow in _documents(campaign):
-        if result.valid and result.nodes:
-            key = (row.arm, *(row.cell[name] for name in factors))
-            runs.append((key, _run(row.block, result, flow)))
+        for node in (result.nodes if METER in factors else result.nodes[:1]) if result.valid else ():
+            cell = {**row.cell, METER: node.meter_id}
+            key = (row.arm, *(cell[name] for name in factors))
+            runs.append((key, _run(row.block, result, node, flow)))
     return Cells(runs)
 
 
 def _documents(campaign: Path) -> Iterator[tuple[PlanRow, Result, Mapping[str, Any]]]:
-    """Result and flow of each run that is neither invalid nor of an attempt that was repeated."""
+    """Result of each run that is neither invalid nor of an attempt that was repeated; of flows flow.json."""
     valid = {row.run_id: row for row in read_plan(campaign) if row.status == "valid"}
     of_blocks = [blocks.home(campaign, number) for number in sorted({row.block for row in valid.values()})]
     simulated = [home for home in of_blocks if (home / simulated_blocks.RUNS).exists()]
@@ -174,11 +179,10 @@ def _documents(campaign: Path) -> Iterator[tuple[PlanRow, Result, Mapping[str, A
     for row in () if simulated else valid.values():
         folder = blocks.run_folder(campaign, row)
         result = files.read_document(folder / "result.json", Result)
-        yield row, result, files.read_json(folder / "flow.json")
+        yield row, result, files.read_json(folder / "flow.json") if result.load == "flow" else {}
 
 
-def _run(block: int, result: Result, flow: Mapping[str, Any]) -> Run:
-    node = result.nodes[0]
+def _run(block: int, result: Result, node: Node, flow: Mapping[str, Any]) -> Run:
     of_run = None if result.work is None else result.work.work_per_s
     t_a = of_run if node.work_per_s is UNSET else node.work_per_s
     ea = node.energy_per_work_j
@@ -192,7 +196,7 @@ def _run(block: int, result: Result, flow: Mapping[str, Any]) -> Run:
         "delta_p_w": node.delta_p_w,
         "floor_w": node.floor.floor_w,
         "ea_above_floor_j_per_mbit": node.floor.energy_per_work_above_floor_j,
-        "frames_per_message": flow["frames_per_message"],
+        "frames_per_message": flow.get("frames_per_message"),
     }
     return Run(
         block=block,

@@ -21,7 +21,7 @@ _Json = Annotated[bool, typer.Option("--json", help="One JSON document per line 
 
 @app.callback()
 def _coursework() -> None:
-    """Four exercises on a laptop, and answers checked (docs/coursework.md).
+    """Five exercises on a laptop, and answers checked (docs/coursework.md).
 
     Example: netjoule coursework check results/coursework
     """
@@ -53,7 +53,9 @@ def check_answers(
     folder: _Folder,
     exercise: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only envelope, floor, congestion or scaling; repeatable."),
+        typer.Option(
+            metavar="NAME", help="envelope, floor, congestion, scaling or transfers alone; repeatable."
+        ),
     ] = None,
     json: _Json = False,
 ) -> None:

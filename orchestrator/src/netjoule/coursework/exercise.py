@@ -23,7 +23,7 @@ class Exercise:
         title: what it is about.
         workload: name of the workload that its campaign is of.
         testbed: topology file of the campaign; empty for the default.
-        preset: of the link in that topology; empty of a simulated one, whose paths take its place.
+        preset: of the link in that topology; empty of a simulated one.
         told: by question, in order, what is right and what to look at.
         strays: sentences on what does not hold in a campaign though it must in the model: then the host was
             too busy, and the campaign answers nothing. Raises CannotTell.
