@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import netjoule_contracts as contracts
@@ -11,6 +12,7 @@ from netjoule.design import timeline
 from netjoule.design.run_table import PlanRow
 from netjoule.design.timeline import Span, Windows
 from netjoule.execution.active_run import Bench, OpenRun
+from netjoule.execution.live_energy import HostEnergy, first_passport
 from netjoule.store.session import rfc3339
 from netjoule.testbeds.host_clocks import HostClocks
 from netjoule.workload.load import Event, LoadSession, Outcome
@@ -38,6 +40,7 @@ class Measurement:
         self._bench, self._campaign, self._load = bench, bench.campaign, bench.load
         self._time, self._radio, self._clocks = bench.time, bench.radio, clocks
         self._timing = bench.campaign.workload.timing
+        self._live: list[HostEnergy] = []  # that the work which was opened last has asked for
         self.until_done = contracts.loads()[bench.load.name]["window"] == timeline.UNTIL_DONE
 
     async def open(self, row: PlanRow, guard_s: float) -> LoadSession:
@@ -55,11 +58,22 @@ class Measurement:
             duration_s = timeline.least_work_s(self._timing, self._bench.meters)
         else:
             duration_s = timeline.flow_duration_s(self._timing, guard_s)
-        session = await self._load.open(condition, self._bench.testbed.place, duration_s)
+        self._live.clear()
+        place = replace(self._bench.testbed.place, live_energy=self._energy_of)
+        session = await self._load.open(condition, place, duration_s)
         self._campaign.set_versions(session.versions)
         for event in session.events:
             self._event(row, event)
         return session
+
+    def _energy_of(self, host: str) -> HostEnergy | None:
+        """Dynamic energy of a host, for the load whose work is being opened; None where it has no meter."""
+        meters = ((meter.meter_id, meter.node) for meter in self._campaign.topology.meters)
+        passport = first_passport(host, meters, self._bench.testbed.passports)
+        if passport is None:
+            return None
+        self._live.append(HostEnergy(passport, self._bench.testbed.follow_meter, self._time))
+        return self._live[-1]
 
     async def measure(self, run: OpenRun, session: LoadSession) -> None:
         """From `go` to the end of the tail; run.json then has its windows and the work's reasons.
@@ -68,6 +82,8 @@ class Measurement:
             RunFailed: when the work failed.
         """
         run.document["started_utc"] = rfc3339(self._time.clock.utc_now())
+        for live in self._live:
+            live.idle = Span.of(run.document["windows"]["idle_before"])
         await session.go()
         outcome = await session.outcome(self._clocks)
         windows = windows_of(outcome, self._timing, until_done=self.until_done)

@@ -9,12 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 from netjoule.core.clock import SystemClock
 from netjoule.core.errors import RunFailed
-from netjoule.hosts.host import Host, Process, ProcessEnded, how_it_ended
+from netjoule.hosts.host import Host, LocalHost, Process, ProcessEnded, how_it_ended
 from netjoule.radio import RadioReader
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
@@ -22,6 +22,7 @@ from netjoule.topology.topology import Meter
 from netjoule.workload.load import Condition, Load, Place
 
 LOGGER_READY_TIMEOUT_S = 60.0
+_FOLLOW = 'head -n 1 "$0" && exec tail -n "$1" -f "$0"'
 T = TypeVar("T")
 
 
@@ -123,6 +124,15 @@ class Testbed(ABC):
         """Bring the meters' tables up to now into the campaign's folder; called between runs only."""
         return
 
+    async def follow_meter(self, meter_id: str, rows_n: int) -> Process:
+        """A process that says the header of a meter's table, its last rows, so many, and then each new one.
+
+        Raises HostLacks when it cannot be started, RunFailed when its host is out of reach.
+        """
+        return await follow_table(
+            LocalHost("controller"), self.campaign.meters_dir / f"{meter_id}.csv", rows_n
+        )
+
     async def returned(self) -> None:
         """Return when all hosts are in reach. Raises RunFailed when one is given up."""
         return
@@ -161,6 +171,12 @@ class Testbed(ABC):
             kind = str(said.get("kind", "note"))
             frozen_s = float(said["since_s"]) if kind == "stuck" and "since_s" in said else None
             self._remarks.append(Remark(float(said["t_s"]), "meter", f"meter_{kind}", detail, frozen_s))
+
+
+async def follow_table(host: Host, table: PurePath, rows_n: int) -> Process:
+    """`Testbed.follow_meter` of a table on a host."""
+    argv = ["sh", "-c", _FOLLOW, str(table), str(rows_n)]
+    return await host.start(argv, name=f"tail of {table.name}")
 
 
 TestbedOpener = Callable[[Campaign, Session, Load], AbstractAsyncContextManager[Testbed]]

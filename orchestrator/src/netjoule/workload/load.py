@@ -6,7 +6,7 @@ Execution owns windows and asks a load for sessions; a load never sees meters, t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,6 +50,17 @@ class Sending:
     rate_mbps: float
 
 
+class LiveEnergy(Protocol):
+    """What a host takes above its idle power, told while it works."""
+
+    @property
+    def source(self) -> str:
+        """Name of what tells it."""
+
+    def since_now(self) -> AsyncGenerator[float, None]:
+        """Joules since the first call, again and again; it may end, or fall silent, at any time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a load runs: the hosts of a testbed that is up, by role, the first one first.
@@ -60,6 +71,7 @@ class Place:
         interfaces: by host, to that network.
         simulate: of a simulated testbed, which has no hosts: what came of a document, in its own time.
         routers: rows of routers.csv of a time of the campaign, from and to seconds; None where nobody knows.
+        live_energy: of a host, by its name; None of one whose energy nobody tells.
     """
 
     roles: Mapping[str, Sequence[Host]]
@@ -68,6 +80,7 @@ class Place:
     interfaces: Mapping[str, str] = field(default_factory=dict)
     simulate: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None = None
     routers: Callable[[float, float], Sequence[Mapping[str, Any]]] | None = None
+    live_energy: Callable[[str], LiveEnergy | None] = lambda _host: None
 
     def hosts(self, role: str, most: int | None = None) -> Sequence[Host]:
         """Hosts with a role, at most so many of them; none when no host has it."""

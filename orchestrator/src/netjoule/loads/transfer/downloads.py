@@ -14,9 +14,11 @@ from netjoule.hosts.python_program import python_program
 from netjoule.loads.transfer.clients import downloader
 from netjoule.loads.transfer.clients.peers import told_by_curl
 from netjoule.loads.transfer.clients.task import CA_FILE, Invocation
+from netjoule.loads.transfer.energy_lines import EnergyLines
 from netjoule.loads.transfer.host_programs import version_in
 from netjoule.loads.transfer.private_folder import FOLDER, within
 from netjoule.loads.transfer.servers.server import WebServer
+from netjoule.workload.load import LiveEnergy
 
 FAILED = "transfer_failed"
 READY_TIMEOUT_S = 30.0
@@ -111,11 +113,23 @@ class PeerDownload:
 class OwnDownload:
     """netjoule-transfer: a process for each transfer of a run, all of them ready."""
 
-    def __init__(self, processes: Sequence[Process], files: Mapping[str, int]) -> None:
+    def __init__(
+        self, processes: Sequence[Process], files: Mapping[str, int], energy: LiveEnergy | None = None
+    ) -> None:
+        """`energy`: of their host, of which each is told while it runs."""
         self._processes, self._files = processes, files
+        self._energy = None if energy is None else EnergyLines(energy, processes[0])
 
     @classmethod
-    async def ready(cls, host: Host, argv: Sequence[str], server: WebServer, *, repeat: int) -> OwnDownload:
+    async def ready(
+        cls,
+        host: Host,
+        argv: Sequence[str],
+        server: WebServer,
+        *,
+        repeat: int,
+        energy: LiveEnergy | None = None,
+    ) -> OwnDownload:
         """Start them and have them get ready to fetch all of a server's files. Raises RunFailed."""
         with_ca = ["sh", "-c", _WITH_CA, "sh", *argv]
         wrapped = within(_OWN_FOLDER_BYTES, with_ca, host=server.order.site.host)
@@ -130,11 +144,13 @@ class OwnDownload:
             if isinstance(error, ProcessEnded):
                 raise _failed(error) from error
             raise
-        return cls(processes, server.files)
+        return cls(processes, server.files, energy)
 
     async def go(self) -> None:
         """Begin the first transfer."""
         await self._processes[0].write_line("go")
+        if self._energy is not None:
+            self._energy.begin()
 
     async def runs(self, timeout_s: float) -> Sequence[Run]:
         """All of them, each begun when the one before has ended. Raises RunFailed."""
@@ -142,7 +158,11 @@ class OwnDownload:
         for process in self._processes:
             if found:
                 await process.write_line("go")
+                if self._energy is not None:
+                    self._energy.go_on_to(process)
             found.append(await self._run(process, timeout_s))
+        if self._energy is not None:
+            await self._energy.end()
         return found
 
     async def _run(self, process: Process, timeout_s: float) -> Run:
@@ -160,6 +180,8 @@ class OwnDownload:
 
     async def end(self) -> None:
         """End its processes."""
+        if self._energy is not None:
+            await self._energy.end()
         await asyncio.gather(*(process.finish(grace_s=2.0) for process in self._processes))
 
 

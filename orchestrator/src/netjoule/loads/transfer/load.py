@@ -16,6 +16,7 @@ from netjoule.loads.transfer.clients.arms import CLIENTS
 from netjoule.loads.transfer.clients.task import Task
 from netjoule.loads.transfer.downloads import FAILED, Download, OwnDownload, PeerDownload
 from netjoule.loads.transfer.host_programs import located
+from netjoule.loads.transfer.objective import Objective
 from netjoule.loads.transfer.servers.server import FAILED as SERVER_FAILED
 from netjoule.loads.transfer.servers.server import SOFTWARE, Order, WebServer
 from netjoule.loads.transfer.servers.site import Site
@@ -189,10 +190,13 @@ class TransferLoad(Load):
             http=client.version_for(str(condition.factors["http"])),
             tls=tls,
         )
-        made, version = await self._ready(condition, place, server, task, repeat)
+        name, energy = str(condition.factors["client"]), place.live_energy(host.name)
+        objective = Objective.of(name, self._settings.objective, energy)
+        made, version = await self._ready(condition, place, server, task, repeat=repeat, objective=objective)
         return TransferSession(
             made,
             _about(condition, host, server, task),
+            objective=objective,
             bytes_expected=task.bytes,
             timeout_s=self._settings.timeout_s,
             versions={server.order.software: server.version, client.program: version},
@@ -200,7 +204,14 @@ class TransferLoad(Load):
         )
 
     async def _ready(
-        self, condition: Condition, place: Place, server: WebServer, task: Task, repeat: int
+        self,
+        condition: Condition,
+        place: Place,
+        server: WebServer,
+        task: Task,
+        *,
+        repeat: int,
+        objective: Objective | None,
     ) -> tuple[Download, str]:
         """The client, ready and silent, and its version."""
         (host,) = place.hosts("client", 1)
@@ -210,7 +221,9 @@ class TransferLoad(Load):
         knobs = self._settings.knobs(condition, figures_of(self._topology, condition))
         if invocation is None:
             argv = ours.argv(name, task, knobs, program)
-            own = await OwnDownload.ready(host, argv, server, repeat=repeat)
+            argv += objective.arguments() if objective else []
+            energy = objective.energy if objective else None
+            own = await OwnDownload.ready(host, argv, server, repeat=repeat, energy=energy)
             return own, await self._own_version()
         request = {
             "fill": ours.fill(knobs, program),

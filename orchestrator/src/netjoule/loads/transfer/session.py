@@ -8,6 +8,7 @@ from typing import Any
 
 from netjoule.core.reason import Reason
 from netjoule.loads.transfer.downloads import Download, Run
+from netjoule.loads.transfer.objective import Objective
 from netjoule.workload.load import Document, Event, HostTime, Outcome, Part
 
 DIFFERS = "files_differ"
@@ -25,14 +26,16 @@ class TransferSession:
         download: Download | None,
         about: Mapping[str, Any],
         *,
+        objective: Objective | None = None,
         bytes_expected: int,
         timeout_s: float,
         versions: Mapping[str, str],
         events: Sequence[Event],
     ) -> None:
-        """`about`: what the report says beside its runs: host, client, server, dataset."""
+        """`about`: what the report says beside its runs and `objective`: host, client, server, dataset."""
         self._download = download
         self._about, self._bytes, self._timeout_s = about, bytes_expected, timeout_s
+        self._objective = objective
         self.versions, self.events = versions, events
 
     async def go(self) -> None:
@@ -50,11 +53,12 @@ class TransferSession:
         runs, host = await self.runs(), str(self._about["host"])
         whole = Part(time.campaign_s(host, runs[0]["start_ns"]), time.campaign_s(host, runs[-1]["end_ns"]))
         reason = differs(runs, self._bytes)
+        looked_for = {} if self._objective is None else {"objective": self._objective.told(runs)}
         return Outcome(
             parts=[whole],
             judge=lambda _t_end_s: [] if reason is None else [reason],
             run_fields=run_fields(runs, host, whole, reconciles=reason is None),
-            documents=[Document("transfer_runs", {**self._about, "runs": list(runs)})],
+            documents=[Document("transfer_runs", {**self._about, **looked_for, "runs": list(runs)})],
             intervals=[
                 {
                     "part": "1",

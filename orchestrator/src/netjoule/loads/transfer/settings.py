@@ -45,6 +45,7 @@ class Settings:
         to: where clients of ours write bodies, ring or nowhere.
         interval_s: of their probing; None for their default.
         timeout_s: after it a transfer is ended, and fails.
+        objective: what clients look for that weigh energy; None for their default.
         simulated: of transfers on a simulated testbed, as the workload has it.
     """
 
@@ -54,6 +55,7 @@ class Settings:
     to: str
     interval_s: float | None
     timeout_s: float
+    objective: str | None
     simulated: Mapping[str, Any]
 
     @classmethod
@@ -67,6 +69,7 @@ class Settings:
             to=said["to"],
             interval_s=said.get("interval_s"),
             timeout_s=float(said["timeout_s"]),
+            objective=said.get("objective"),
             simulated=said.get("simulated", {}),
         )
 

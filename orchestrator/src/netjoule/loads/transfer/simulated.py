@@ -15,6 +15,7 @@ from netjoule.core.errors import RunFailed, UsageError
 from netjoule.loads.transfer.clients import ours
 from netjoule.loads.transfer.clients.task import MOST_CONNECTIONS
 from netjoule.loads.transfer.load import TransferLoad
+from netjoule.loads.transfer.objective import EFFICIENCY
 from netjoule.loads.transfer.session import TransferSession
 from netjoule.loads.transfer.settings import congestion_control, figures_of
 from netjoule.topology.topology import Topology
@@ -98,7 +99,7 @@ class SimulatedTransferLoad(TransferLoad):
         asked |= ours.own(name)
         asked |= {
             "algorithm": ours.algorithm(name),
-            "objective": self._settings.simulated.get("objective", "efficiency"),
+            "objective": self._settings.simulated.get("objective") or self._settings.objective or EFFICIENCY,
         }
         if self._settings.interval_s is not None:
             asked["interval_ns"] = round(self._settings.interval_s * 1e9)

@@ -2,7 +2,8 @@
 """The meters' logger where the instruments are plugged in, and the way of its tables to the controller.
 
 On the controller it writes into the campaign's folder. On another host it writes there, with the controller's
-clock, and `fetch` carries the new rows here in the pauses between runs: nothing travels while power is read.
+clock, and `fetch` carries the new rows here in the pauses between runs: nothing travels while power is read,
+unless the load asks for a meter's readings meanwhile (`follow`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from netjoule.hosts.host import LocalHost, Process
 from netjoule.hosts.ssh import SshHost
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
-from netjoule.testbeds.base import MeterPlace
+from netjoule.testbeds.base import MeterPlace, follow_table
 from netjoule.testbeds.emulated.config import meter_config
 from netjoule.topology.topology import Meter
 
@@ -122,6 +123,14 @@ class HostLogger:
                 )
             self._campaign.append_meter_lines(meter_id, rows)
             self._fetched[meter_id] = begun + sum(map(len, rows))
+
+    def has(self, meter_id: str) -> bool:
+        """Whether it logs this meter."""
+        return meter_id in self._fetched
+
+    async def follow(self, meter_id: str, rows_n: int) -> Process:
+        """`Testbed.follow_meter` of one of its meters."""
+        return await follow_table(self._host, self._table(meter_id), rows_n)
 
     async def forget(self) -> None:
         """Remove what was fetched from the host. Raises RunFailed when it is out of reach."""

@@ -24,7 +24,7 @@ from typing import Any
 from netjoule.core import programs
 from netjoule.core.clock import SystemClock
 from netjoule.core.errors import RunFailed
-from netjoule.hosts.host import LocalHost
+from netjoule.hosts.host import LocalHost, Process
 from netjoule.hosts.ssh import SshHost
 from netjoule.radio import AgentReader, RadioReader, agent_options
 from netjoule.store.campaign import Campaign
@@ -132,6 +132,13 @@ class LabTestbed(Testbed):
         """Fetch what other hosts have logged."""
         for logger in self._loggers:
             await logger.fetch()
+
+    async def follow_meter(self, meter_id: str, rows_n: int) -> Process:
+        """From where it is logged: what travels while power is read, of a load that asks."""
+        for logger in self._loggers:
+            if isinstance(logger, HostLogger) and logger.has(meter_id):
+                return await logger.follow(meter_id, rows_n)
+        return await super().follow_meter(meter_id, rows_n)
 
     async def returned(self) -> None:
         """Return when all hosts are in reach. Raises RunFailed when one is given up."""
