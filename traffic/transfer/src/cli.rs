@@ -12,6 +12,7 @@ use serde::de::IntoDeserializer;
 use serde::Deserialize;
 
 use crate::network::options::Http;
+use crate::power_model::PowerModel;
 
 /// Downloads many files, chooses its connections, and tells what that took.
 #[derive(Debug, Parser)]
@@ -115,11 +116,11 @@ pub(crate) struct GetArgs {
     /// Connections, at most
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub(crate) max_connections: u32,
-    /// What is to be best (eht, auto): throughput, frugal, and with --energy-stdin energy or efficiency
+    /// What is to be best (eht, auto): throughput, frugal, and with a meter or a model of it energy or efficiency
     #[arg(long, default_value = "frugal", value_parser = word::<Objective>)]
     pub(crate) objective: Objective,
-    /// As fast as possible within so many joules; needs --energy-stdin
-    #[arg(long, value_name = "J", conflicts_with = "objective", requires = "energy_stdin")]
+    /// As fast as possible within so many joules; needs --energy-stdin or --power-model
+    #[arg(long, value_name = "J", conflicts_with = "objective", requires = "energy")]
     pub(crate) budget_j: Option<f64>,
     /// How long a level is probed
     #[arg(long, value_name = "S", default_value_t = 5.0)]
@@ -148,8 +149,12 @@ pub(crate) struct GetArgs {
     #[arg(long)]
     pub(crate) hold: bool,
     /// Take lines `{"energy_j": J}`, dynamic energy since the beginning, from stdin while it runs
-    #[arg(long)]
+    #[arg(long, group = "energy")]
     pub(crate) energy_stdin: bool,
+    /// A model, no measurement, in place of a meter: BASE_W (1 + SHARE_PER_RATE r + SHARE_PER_CONNECTION n) above idle, r in Mb/s, n
+    /// connections that have a request
+    #[arg(long, value_name = "BASE_W,SHARE_PER_RATE,SHARE_PER_CONNECTION", group = "energy")]
+    pub(crate) power_model: Option<PowerModel>,
 }
 
 /// Where bytes go that are not kept.
@@ -206,6 +211,9 @@ mod tests {
             "get http://a/ --algorithm fastest",
             "get http://a/ --out x --to ring",
             "get http://a/ --request-bytes 1x",
+            "get http://a/ --budget-j 5",
+            "get http://a/ --power-model 1,0.075",
+            "get http://a/ --power-model 1,0.075,0.015 --energy-stdin",
         ] {
             let sentence = parsed(line).unwrap_err();
             assert!(!sentence.contains('\n'), "{line}: {sentence}");

@@ -19,6 +19,7 @@ use crate::fetch::{self, Part, Transfer};
 use crate::job::Job;
 use crate::network::origin::Origin;
 use crate::pace::Pace;
+use crate::power_model::PowerModel;
 use crate::prepare::buffer_bytes;
 use crate::progress::Progress;
 
@@ -40,6 +41,12 @@ pub(crate) struct KnownPath {
     pub(crate) rtt_ms: Option<f64>,
 }
 
+/// Who tells what the transfer takes: a meter's lines, or a model, which is asked at each tick.
+pub(crate) struct Energy {
+    pub(crate) lines: mpsc::UnboundedReceiver<f64>,
+    pub(crate) model: Option<PowerModel>,
+}
+
 /// A transfer that is over.
 pub(crate) struct Done {
     pub(crate) transfer: Rc<Transfer>,
@@ -54,7 +61,8 @@ pub(crate) struct Run {
     tasks: HashMap<u64, (usize, AbortHandle)>,
     ended: mpsc::UnboundedSender<Ending>,
     endings: mpsc::UnboundedReceiver<Ending>,
-    energy: mpsc::UnboundedReceiver<f64>,
+    energy: Energy,
+    modelled_j: f64,
     known: KnownPath,
     pace: Pace,
     progress: Progress,
@@ -64,12 +72,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// It begins now.
-    pub(crate) fn new(
-        transfer: Rc<Transfer>,
-        known: KnownPath,
-        energy: mpsc::UnboundedReceiver<f64>,
-        progress: Progress,
-    ) -> Self {
+    pub(crate) fn new(transfer: Rc<Transfer>, known: KnownPath, energy: Energy, progress: Progress) -> Self {
         let (ended, endings) = mpsc::unbounded_channel();
         Self {
             transfer,
@@ -77,6 +80,7 @@ impl Run {
             ended,
             endings,
             energy,
+            modelled_j: 0.0,
             known,
             pace: Pace::new(host::now_ns()),
             progress,
@@ -97,7 +101,7 @@ impl Run {
             let [interrupt, terminate, hang_up] = &mut signals;
             tokio::select! {
                 Some(ending) = self.endings.recv() => self.take(ending),
-                Some(energy_j) = self.energy.recv() => self.used(energy_j),
+                Some(energy_j) = self.energy.lines.recv() => self.used(energy_j),
                 _ = ticker.tick() => self.tick(),
                 _ = interrupt.recv() => self.interrupt(),
                 _ = terminate.recv() => self.interrupt(),
@@ -240,6 +244,7 @@ impl Run {
 
     fn tick(&mut self) {
         self.pace.tick(host::now_ns(), self.transfer.bytes.get());
+        self.model();
         self.ticks += 1;
         if self.ticks.is_multiple_of(NOTE_EVERY) {
             self.note();
@@ -249,6 +254,14 @@ impl Run {
             let of = self.transfer.jobs.iter().map(|job| job.size.get()).sum::<Option<u64>>();
             self.progress.show(self.transfer.bytes.get(), of, self.pace.rate(), self.pace.power_w());
         }
+    }
+
+    /// What the model says of the last interval, as if a meter had.
+    fn model(&mut self) {
+        let (Some(model), Some(last)) = (self.energy.model, self.pace.last()) else { return };
+        let connections = self.transfer.pools.borrow().values().map(|pool| pool.busy()).sum();
+        self.modelled_j += model.energy_j(last, connections);
+        self.used(self.modelled_j);
     }
 
     /// For a later run. What cannot be noted is fetched again then.

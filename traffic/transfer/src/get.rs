@@ -9,7 +9,7 @@ use netjoule_measure::output::{self, Output};
 use tokio::task::LocalSet;
 
 use crate::cli::{GetArgs, To};
-use crate::drive::{Done, KnownPath, Run};
+use crate::drive::{Done, Energy, KnownPath, Run};
 use crate::job::Job;
 use crate::network::options::Server;
 use crate::orders;
@@ -35,6 +35,7 @@ pub(crate) fn run(args: &GetArgs, output: Output) -> Outcome<u8> {
     }
     let energy = orders::energy_lines(args.energy_stdin);
     let known = KnownPath { rate_mbps: args.bandwidth_mbps, rtt_ms: args.rtt_ms };
+    let energy = Energy { lines: energy, model: args.power_model };
     let run = Run::new(transfer, known, energy, Progress::new(!args.json));
     let report = report(LocalSet::new().block_on(&runtime, run.work())?, args);
     if let Some(path) = &args.report {

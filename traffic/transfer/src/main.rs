@@ -13,6 +13,7 @@ mod make;
 mod network;
 mod orders;
 mod pace;
+mod power_model;
 mod prepare;
 mod progress;
 mod report;

@@ -90,9 +90,14 @@ impl Pace {
         (to_ns > from_ns).then(|| (to_j - from_j) / ((to_ns - from_ns) as f64 * 1e-9))
     }
 
+    /// The last interval.
+    pub(crate) fn last(&self) -> Option<&Interval> {
+        self.intervals.last()
+    }
+
     /// When the last interval ended.
     pub(crate) fn end_ns(&self) -> i64 {
-        self.intervals.last().map_or(self.start_ns, |interval| interval.end_ns)
+        self.last().map_or(self.start_ns, |interval| interval.end_ns)
     }
 
     /// All of them.

@@ -46,17 +46,25 @@ pub struct Given {
 }
 
 impl Objective {
-    /// The greater, the better; compared within one objective only. Without a meter an objective that needs one is taken
-    /// as [`Objective::Frugal`]; a level that a meter said nothing of is worse than any other.
+    /// What counts now: one that needs a meter is taken as [`Objective::Frugal`] without one. Levels are compared by the
+    /// same, those of before too.
+    #[must_use]
+    pub fn with_meter(self, has_meter: bool) -> Self {
+        match self {
+            Self::Energy | Self::Efficiency | Self::Battery { .. } if !has_meter => Self::Frugal,
+            other => other,
+        }
+    }
+
+    /// The greater, the better; compared within one objective only. A level that a meter said nothing of is worse than any
+    /// other where energy counts.
     pub fn score(&self, given: &Given) -> f64 {
         let rate = given.bytes / given.time_s.max(1e-9);
-        let frugal = || rate / A_CONNECTION.powi(given.connections.try_into().unwrap_or(i32::MAX));
         let a_byte_j = given.energy_j.map(|energy_j| (energy_j / given.bytes.max(1.0)).max(1e-15));
         match (self, a_byte_j) {
             (Self::Throughput, _) => rate,
-            (Self::Frugal, _) => frugal(),
-            (_, None) if given.has_meter => f64::MIN,
-            (_, None) => frugal(),
+            (Self::Frugal, _) => rate / A_CONNECTION.powi(given.connections.try_into().unwrap_or(i32::MAX)),
+            (_, None) => f64::MIN,
             (Self::Energy, Some(a_byte_j)) => 1.0 / a_byte_j,
             (Self::Efficiency, Some(a_byte_j)) => rate / a_byte_j,
             (Self::Battery { budget_j }, Some(a_byte_j)) => {

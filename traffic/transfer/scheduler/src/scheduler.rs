@@ -12,6 +12,9 @@ use crate::path::{Path, UNKNOWN};
 use crate::policy;
 use crate::settings::{Algorithm, Settings, SettingsError};
 
+/// A meter that says nothing for so many probing intervals is taken for none: a probe waits for it for two at most.
+const SILENT_INTERVALS: u64 = 3;
+
 /// The decisions of one transfer. Times are nanoseconds since it began.
 pub struct Scheduler {
     settings: Settings,
@@ -23,6 +26,8 @@ pub struct Scheduler {
     open: Option<(usize, usize)>,
     bytes: u64,
     energy_uj: Option<u64>,
+    /// Since when no reading of it has come; none until it is known when the last one came.
+    silent_since_ns: Option<u64>,
     /// Where the path became known on the way, what went before stands in a record of its own.
     records: VecDeque<Record>,
 }
@@ -41,6 +46,7 @@ impl Scheduler {
             open: None,
             bytes: 0,
             energy_uj: None,
+            silent_since_ns: None,
             records: VecDeque::new(),
         };
         scheduler.begin();
@@ -65,6 +71,7 @@ impl Scheduler {
     /// What to do now. To be asked after anything was told, and at [`Scheduler::next_ns`].
     pub fn poll(&mut self, now_ns: u64) -> Vec<Action> {
         let mut actions = Vec::new();
+        self.miss_a_silent_meter(now_ns);
         loop {
             let left = self.dispatch.left();
             let with_files = left.iter().filter(|left| left.files > 0).count();
@@ -80,6 +87,14 @@ impl Scheduler {
                 return actions;
             }
             actions.extend(more);
+        }
+    }
+
+    /// A meter that says nothing any more is none, until it speaks again: no probe is to wait for it for ever.
+    fn miss_a_silent_meter(&mut self, now_ns: u64) {
+        let since_ns = *self.silent_since_ns.get_or_insert(now_ns);
+        if now_ns - since_ns.min(now_ns) > SILENT_INTERVALS * self.settings.interval_ns {
+            self.energy_uj = None;
         }
     }
 
@@ -127,6 +142,7 @@ impl Scheduler {
     /// Dynamic energy of the transfer so far, microjoules, by a meter or a device model.
     pub fn used(&mut self, energy_uj: u64) {
         self.energy_uj = Some(energy_uj);
+        self.silent_since_ns = None;
     }
 
     /// The size of a file, and whether its server has ranges.

@@ -140,6 +140,31 @@ fn more_watts_at_a_level_make_eht_stay_with_another_one() {
 }
 
 #[test]
+fn a_meter_that_falls_silent_is_missed_and_holds_nothing_up() {
+    for algorithm in [Algorithm::Eht, Algorithm::Auto] {
+        for objective in [Objective::Efficiency, Objective::Energy] {
+            let asked = Settings { objective, interval_ns: 2_000_000_000, ..settings(algorithm, SYDNEY) };
+            let alone = Settings { objective: Objective::Frugal, ..asked.clone() };
+            let longest_s = [&asked, &alone].map(|one| run(one, SYDNEY, &html(1 << 30)).time_s());
+            let longest_s = 1.1 * longest_s[0].max(longest_s[1]);
+            for silent_from_s in [0.0, 9.0, 40.0] {
+                let mut toy = Toy::new(&asked, SYDNEY, &html(1 << 30));
+                toy.silent_from_s = silent_from_s;
+                toy.finish();
+                let time_s = toy.time_s();
+                assert!(
+                    time_s < longest_s,
+                    "{algorithm:?} {objective:?}: {time_s} s after {silent_from_s} s"
+                );
+                let record = toy.scheduler.records().next().unwrap();
+                assert_eq!(record.decisions.last().unwrap().seen.energy_uj, None);
+                assert_eq!(&record.replay(), record);
+            }
+        }
+    }
+}
+
+#[test]
 fn lowe_and_hat_give_the_connections_of_their_formulae() {
     let level = |algorithm| {
         let limits = Settings { max_connections: 32, ..settings(algorithm, SYDNEY) };

@@ -80,6 +80,11 @@ impl Pool {
         self.freed.notify_waiters();
     }
 
+    /// Connections that have a request.
+    pub(crate) fn busy(&self) -> usize {
+        self.connections.borrow().iter().filter(|connection| connection.streams.get() > 0).count()
+    }
+
     /// A connection that has become idle goes where there are more than are wanted.
     fn close_surplus(&self, connection: &Rc<Connection>) {
         let mut connections = self.connections.borrow_mut();

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -196,7 +197,7 @@ fn a_busy_server_is_asked_again_when_it_says() {
     });
     let started = std::time::Instant::now();
     place.get(&[&format!("{}/a", server.url)]).is_good();
-    assert!(started.elapsed() >= std::time::Duration::from_secs(1));
+    assert!(started.elapsed() >= Duration::from_secs(1));
     let never = Server::start(|_| Reply::new(503).with("retry-after", "86400"));
     place.get(&[&format!("{}/b", never.url)]).is_bad(1, "busy");
 }
@@ -313,4 +314,30 @@ fn an_empty_answer_for_a_file_that_is_not_empty_is_not_asked_for_without_end() {
     assert_eq!(got.code, Some(1), "{:?}", got.errors);
     assert!(server.asked().len() < 30, "{}", server.asked().len());
     assert!(place.names().iter().all(|name| name != "a.bin"));
+}
+
+#[test]
+fn a_power_model_stands_in_for_a_meter_of_a_slow_server() {
+    let place = Place::new("modelled");
+    let body = content(1, 0..10_000);
+    let server = Server::start(move |asked| {
+        std::thread::sleep(Duration::from_millis(50));
+        Reply::file(asked, &body, "\"x\"")
+    });
+    let urls: Vec<String> = (0..60).map(|index| format!("{}/f{index}", server.url)).collect();
+    let known = ["--bandwidth-mbps", "100", "--rtt-ms", "1", "--interval-s", "0.3", "--max-connections", "3"];
+    let asked = ["--algorithm", "eht", "--objective", "efficiency", "--power-model", "2,0,0.5"];
+    let words: Vec<&str> = urls.iter().map(String::as_str).chain(known).chain(asked).collect();
+    let got = place.get(&words);
+    got.is_good();
+    let records = got.report["records"].as_array().unwrap();
+    let seen = |decision: &serde_json::Value| {
+        let number = |name: &str| decision["seen"][name].as_f64();
+        number("energy_uj").map(|energy_uj| (number("at_ns").unwrap() / 1e9, energy_uj / 1e6))
+    };
+    let decisions = records.iter().flat_map(|record| record["decisions"].as_array().unwrap());
+    let seen: Vec<(f64, f64)> = decisions.filter_map(seen).collect();
+    assert!(seen.iter().any(|(_, energy_j)| *energy_j > 0.5), "{seen:?}");
+    // 2 W, and 1 W more for each connection that has a request.
+    assert!(seen.iter().all(|(at_s, energy_j)| *energy_j <= 5.0 * at_s), "{seen:?}");
 }

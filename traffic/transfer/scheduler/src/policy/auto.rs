@@ -167,8 +167,9 @@ impl Auto {
     }
 
     fn take(&mut self, given: Given, seen: &Seen) {
-        let score = self.objective.score(&given);
-        let kept = self.best.map(|best| self.objective.score(&best));
+        let objective = self.objective.with_meter(given.has_meter);
+        let score = objective.score(&given);
+        let kept = self.best.map(|best| objective.score(&best));
         if self.search == Search::Watch {
             self.watch(given, score, kept.unwrap_or(score), seen);
             return;
@@ -176,7 +177,8 @@ impl Auto {
         // More connections must be worth it; fewer need only be as good.
         let more = self.best.is_some_and(|best| given.connections > best.connections);
         let wanted = kept.map(|kept| kept + kept.abs() * if more { MARGIN } else { -MARGIN });
-        let was_better = wanted.is_none_or(|wanted| score > wanted);
+        // What a meter said nothing of is never better, or a silent one would take connections away one by one.
+        let was_better = wanted.is_none_or(|wanted| score > wanted.max(f64::MIN));
         if was_better {
             self.best = Some(given);
         }

@@ -68,8 +68,7 @@ impl Eht {
         if self.channels + STEP <= self.most {
             self.begin(self.channels + STEP, seen.at_ns);
         } else {
-            self.channels =
-                best(&self.objective, &self.levels).map_or(self.channels, |best| best.connections);
+            self.channels = best(self.objective, &self.levels).map_or(self.channels, |best| best.connections);
             self.probe = None;
         }
     }

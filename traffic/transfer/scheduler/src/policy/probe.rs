@@ -74,8 +74,10 @@ impl Probe {
     }
 }
 
-/// The best of some levels; of equals the one with the fewest connections.
-pub(super) fn best(objective: &Objective, levels: &[Given]) -> Option<Given> {
+/// The best of some levels, by what counts now that the last has been probed; of equals the one with the fewest
+/// connections.
+pub(super) fn best(objective: Objective, levels: &[Given]) -> Option<Given> {
+    let objective = objective.with_meter(levels.last()?.has_meter);
     let better = |a: &Given, b: &Given| {
         let (of_a, of_b) = (objective.score(a), objective.score(b));
         of_a > of_b || (of_a == of_b && a.connections < b.connections)

@@ -28,6 +28,8 @@ pub(crate) struct Toy {
     pub(crate) bytes: u64,
     pub(crate) energy_j: f64,
     pub(crate) most_parts: u32,
+    /// The meter says nothing from then on.
+    pub(crate) silent_from_s: f64,
     /// Of so many parts one fails half-way.
     pub(crate) fails_each: Option<u32>,
     sizes: Vec<u64>,
@@ -55,6 +57,7 @@ impl Toy {
             bytes: 0,
             energy_j: 0.0,
             most_parts: 0,
+            silent_from_s: f64::INFINITY,
             fails_each: None,
             sizes: sizes.to_vec(),
             step: 0,
@@ -93,7 +96,9 @@ impl Toy {
         let rate_mbps = (self.bytes - before) as f64 * 8e-6 / STEP_S;
         let power_w = 1.0 + 0.075 * rate_mbps + 0.015 * self.parts.len() as f64;
         self.energy_j += power_w * STEP_S;
-        self.scheduler.used((self.energy_j * 1e6) as u64);
+        if self.time_s() < self.silent_from_s {
+            self.scheduler.used((self.energy_j * 1e6) as u64);
+        }
     }
 
     fn act(&mut self, action: Action) {
