@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_fakes import FakeTestbed, Script, fake_load, new_campaign, opener, passport, topology, workload
+from runner_fakes import (
+    FakeGenerator,
+    FakeTestbed,
+    Script,
+    new_campaign,
+    opener,
+    passport,
+    topology,
+    workload,
+)
 
 from netjoule.core.clock import CampaignTime, SystemClock
 from netjoule.core.errors import RunFailed
@@ -17,6 +26,7 @@ from netjoule.design.timeline import Span
 from netjoule.execution import runner
 from netjoule.execution.live_energy import STEP_S, HostEnergy, Integral, Row, first_passport, row_of
 from netjoule.hosts.host import LocalHost, Process
+from netjoule.loads.flow.load import FlowLoad
 from netjoule.testbeds.base import follow_table
 from netjoule.workload.load import Condition, LiveEnergy, LoadSession, Place
 
@@ -74,8 +84,11 @@ def test_readings_that_were_lost_are_taken_for_those_around_them() -> None:
 
 def test_columns_go_by_the_header_and_a_cut_row_is_none() -> None:
     columns = HEADER.strip().split(",")
-    assert row_of(columns, b"1.5,7,2.5,1,2,,\n") == (1.5, 2.5, pytest.approx(math.nan, nan_ok=True), "")
-    assert row_of(["t_s", "seq", "power_w", "flag"], b"1.5,7,,gap\n")[3] == "gap"  # type: ignore[index]
+    good = row_of(columns, b"1.5,7,2.5,1,2,40.5,\n")
+    assert good == (1.5, 2.5, 40.5, "")
+    before_counters = row_of(["t_s", "seq", "power_w", "flag"], b"1.5,7,,gap\n")
+    assert before_counters is not None
+    assert (before_counters[3], math.isnan(before_counters[1])) == ("gap", True)
     assert row_of(columns, HEADER.encode()) is None
     assert row_of(columns, b"1.5,7,2.") is None
 
@@ -149,22 +162,19 @@ def test_without_idle_power_table_or_host_nothing_is_told(tmp_path: Path) -> Non
 
 
 def test_a_load_is_given_the_energy_of_metered_hosts_with_the_idle_window_of_its_run(tmp_path: Path) -> None:
-    script, given = Script(), []
+    script = Script()
+    given: list[tuple[str, LiveEnergy | None, LiveEnergy | None]] = []
 
-    def make(load: Any, where: Any) -> Any:
-        made = fake_load(script, load, where)
-        opens = made.open
-
-        async def open_with(condition: Condition, place: Place, duration_s: float) -> LoadSession:
+    class Asks(FlowLoad):
+        async def open(self, condition: Condition, place: Place, duration_s: float) -> LoadSession:
             given.append((condition.run_id, place.live_energy("client"), place.live_energy("server")))
-            assert given[-1][1].idle is None  # type: ignore[union-attr]
-            return await opens(condition, place, duration_s)
+            return await super().open(condition, place, duration_s)
 
-        made.open = open_with  # type: ignore[method-assign]
-        return made
+    def follow_meter(_self: FakeTestbed, _meter_id: str, _rows_n: int) -> None:
+        raise AssertionError("nobody asked for readings")
 
     def on_up(testbed: FakeTestbed) -> None:
-        testbed.follow_meter = None  # type: ignore[attr-defined]  # nobody asks for readings here
+        testbed.follow_meter = follow_meter  # type: ignore[attr-defined]
 
     with new_campaign(tmp_path / "c", workload(), topology("constant", "constant")) as campaign:
         runner.run_campaign(
@@ -173,13 +183,13 @@ def test_a_load_is_given_the_energy_of_metered_hosts_with_the_idle_window_of_its
             clock=script.clock,
             open_testbed=opener(script, on_up=on_up),
             compute=script.compute,
-            make_load=make,
+            make_load=lambda load, where: Asks(load, where, lambda *_: FakeGenerator(script)),
         )
-        documents = {row.run_id: campaign.read_run(row.run_id) for row in campaign.rows()}
-    assert len(given) == len(documents)
+        windows = {row.run_id: campaign.read_run(row.run_id)["windows"] for row in campaign.rows()}
+    assert [run_id for run_id, _, _ in given] == list(windows)
     for run_id, of_client, of_server in given:
-        client: LiveEnergy | None = of_client
-        assert client is not None and client.source == "m0"
-        assert isinstance(client, HostEnergy) and client.idle is not None
-        assert client.idle.as_json() == documents[run_id]["windows"]["idle_before"]
         assert of_server is None
+        assert isinstance(of_client, HostEnergy)
+        assert of_client.source == "m0"
+        assert of_client.idle is not None
+        assert of_client.idle.as_json() == windows[run_id]["idle_before"]

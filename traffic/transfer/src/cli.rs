@@ -151,8 +151,8 @@ pub(crate) struct GetArgs {
     /// Take lines `{"energy_j": J}`, dynamic energy since the beginning, from stdin while it runs
     #[arg(long, group = "energy")]
     pub(crate) energy_stdin: bool,
-    /// A model, no measurement, in place of a meter: BASE_W (1 + SHARE_PER_RATE r + SHARE_PER_CONNECTION n) above idle, r in Mb/s, n
-    /// connections that have a request
+    /// A model, no measurement, in place of a meter: BASE_W (1 + SHARE_PER_RATE r + SHARE_PER_CONNECTION n) above idle,
+    /// r in Mb/s, n connections that have a request
     #[arg(long, value_name = "BASE_W,SHARE_PER_RATE,SHARE_PER_CONNECTION", group = "energy")]
     pub(crate) power_model: Option<PowerModel>,
 }

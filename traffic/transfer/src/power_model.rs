@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Dynamic energy by a model of the device, for where nobody reads a meter; the form that simulated transfers have. Pure.
+//! Dynamic energy by a model of the device, where nobody reads a meter; its form is that of simulated transfers. Pure.
 
 use std::str::FromStr;
 

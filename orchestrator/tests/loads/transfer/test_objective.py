@@ -6,11 +6,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from runner_fakes import FakeTime, topology
 from test_transfer import PLACE, conditions, workload
+from tiny_campaign import CONSTANT_METER, netjoule, table, written
 
 from netjoule.core.errors import UsageError
 from netjoule.loads.transfer.energy_lines import EnergyLines
@@ -167,3 +170,28 @@ def test_without_a_meter_eht_looks_for_frugal_as_it_did() -> None:
 def test_a_meter_that_says_nothing_holds_no_transfer_up_and_is_told_of() -> None:
     document = fetched("auto", FakeEnergy([]), objective="energy")
     assert document["objective"] == {"asked": "energy", "energy_from": "m0", "in_force": ["frugal"]}
+
+
+@pytest.mark.netns
+def test_on_the_emulated_testbed_decisions_rest_on_the_first_meter_of_the_client(tmp_path: Path) -> None:
+    meters = [CONSTANT_METER | {"meter_id": "phone", "device": {"model": "s5-seed"}}, CONSTANT_METER]
+    inputs = written(tmp_path, meters)
+    asked = {"files": 200, "interval_s": 0.5, "objective": "efficiency"}
+    path = [{"rtt_ms": 40, "rate_mbps": 50}]
+    of = workload(["eht"], max_connections=8, path=path, transfer=asked)
+    inputs.workload.write_text(yaml.safe_dump({**of.document, "limits": {"max_attempts": 10}}))
+    done = netjoule(*inputs.run)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run_id,) = [row["run_id"] for row in table(inputs.out / "status.csv") if row["status"] == "valid"]
+    document = json.loads((inputs.out / "runs" / run_id / "transfer.json").read_text())
+    assert document["objective"] == {
+        "asked": "efficiency",
+        "energy_from": "phone",
+        "in_force": ["efficiency"],
+    }
+    seen = [one for one in energies(document) if one is not None]
+    assert len(seen) >= 4
+    result = json.loads((inputs.out / "runs" / run_id / "result.json").read_text())
+    phone = next(node for node in result["nodes"] if node["meter_id"] == "phone")
+    # What was told during the transfer is what the campaign's arithmetic finds of it.
+    assert 0.3 * phone["e_d_j"] < seen[-1] / 1e6 < 1.05 * phone["e_d_j"]

@@ -46,8 +46,8 @@ pub struct Given {
 }
 
 impl Objective {
-    /// What counts now: one that needs a meter is taken as [`Objective::Frugal`] without one. Levels are compared by the
-    /// same, those of before too.
+    /// What counts now: one that needs a meter is taken as [`Objective::Frugal`] without one. By it levels are compared,
+    /// those of before too.
     #[must_use]
     pub fn with_meter(self, has_meter: bool) -> Self {
         match self {
@@ -56,8 +56,8 @@ impl Objective {
         }
     }
 
-    /// The greater, the better; compared within one objective only. A level that a meter said nothing of is worse than any
-    /// other where energy counts.
+    /// The greater, the better; compared within one objective only. Where energy counts, a level that a meter said
+    /// nothing of is worse than any other.
     pub fn score(&self, given: &Given) -> f64 {
         let rate = given.bytes / given.time_s.max(1e-9);
         let a_byte_j = given.energy_j.map(|energy_j| (energy_j / given.bytes.max(1.0)).max(1e-15));
