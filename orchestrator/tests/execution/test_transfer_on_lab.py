@@ -7,12 +7,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from plans import plan
 
-FACTORS = {"client": ["curl", "fixed"], "dataset": "html-1", "tls": True, "http": "2"}
+FACTORS = {"client": ["curl", "fixed", "auto"], "dataset": "html-1", "tls": True, "http": "2"}
 PATH = {"rtt_ms": 59, "rate_mbps": 1000}
 HERE = Path(__file__).parents[1]
 NETJOULE = Path(sys.executable).parent / "netjoule"
@@ -42,7 +43,7 @@ def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
         "name": "lab",
         "load": "transfer",
         "factors": FACTORS | {"path": [PATH]},
-        "transfer": {"files": 40},
+        "transfer": {"files": 40, "interval_s": 0.3},
         "blocks": 1,
         "timing": {"idle_s": 3.0, "settle_s": 0.2, "warm_up_s": 0, "measure_s": 1.0, "tail_s": 0.5},
         "limits": {"max_attempts": 4},  # a busy host may spoil some
@@ -70,7 +71,7 @@ def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
     checked = subprocess.run([NETJOULE, "check", campaign], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     valid = [row["run_id"] for row in plan(campaign) if row["status"] == "valid"]
-    assert len(valid) == 2
+    assert len(valid) == 3
     for name in valid:
         folder = campaign / "runs" / name
         run_document, kept = (json.loads((folder / f"{one}.json").read_text()) for one in ("run", "transfer"))
@@ -80,6 +81,16 @@ def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
         assert {one["files_verified_n"] for one in kept["runs"]} == {40}
         assert {one["http_version"] for one in kept["runs"]} == {"2"}
         assert kept["server"]["congestion_control"] == "cubic"
+        if kept["client"] == "auto":  # it is told what the meter reads, over SSH as all else
+            assert kept["objective"]["asked"] == "efficiency"
+            assert told(kept)
     asked = (tmp_path / "tc").read_text().splitlines()
     assert "qdisc add dev cable root handle 4e4a: netem limit 5917 delay 59000us" in asked
     assert asked[-1] == "qdisc del dev cable root"
+
+
+def told(kept: dict[str, Any]) -> list[int]:
+    """Energies that decisions rested on."""
+    records = [record for run in kept["runs"] for record in run["records"]]
+    seen = [decision["seen"]["energy_uj"] for record in records for decision in record["decisions"]]
+    return [energy_uj for energy_uj in seen if energy_uj is not None]
