@@ -58,9 +58,11 @@ def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
     )
     tc.chmod(0o755)
     # So many frames a second take the instrument out of the range that other campaigns of this lab need.
-    wider = 'sed -i "s/current_range_a: 0.1/current_range_a: 5/" "$0/lab.yaml"; exec "$@"'
+    # The client's meter is plugged into the server, so that its readings come over SSH while the client runs.
+    ranges, plug = "s/current_range_a: 0.1/current_range_a: 5/", r"s/^\( *\)node: client$/&\n\1host: server/"
+    changed = f'sed -i \'{ranges};{plug}\' "$0/lab.yaml"; exec "$@"'
     done = subprocess.run(
-        [sys.executable, HERE / "two_host_lab.py", tmp_path, "sh", "-c", wider, tmp_path, *run],
+        [sys.executable, HERE / "two_host_lab.py", tmp_path, "sh", "-c", changed, tmp_path, *run],
         env=os.environ | {"PATH": f"{tc.parent}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
@@ -72,6 +74,9 @@ def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
     valid = [row["run_id"] for row in plan(campaign) if row["status"] == "valid"]
     assert len(valid) == 3
+    topology = json.loads((campaign / "campaign.json").read_text())["topology"]
+    hosts = {meter["node"]: meter["host"] for meter in topology["meters"]}
+    assert hosts == {"client": "server", "server": "server"}
     for name in valid:
         folder = campaign / "runs" / name
         run_document, kept = (json.loads((folder / f"{one}.json").read_text()) for one in ("run", "transfer"))
