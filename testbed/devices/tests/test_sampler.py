@@ -64,6 +64,28 @@ def test_each_interval_gets_bytes_in_proportion_and_the_connections_of_the_momen
     assert [s.terms["connections"] for s in samples] == pytest.approx([0.06, 0.06])
 
 
+def test_a_late_call_leaves_the_next_stretch_what_is_beyond_its_own() -> None:
+    came = iter([190_000, 60_000, 0])
+    sampler = Sampler(
+        load_model("s5-seed"), ORIGIN_NS, None, ORIGIN_NS, lambda: Traffic(next(came), connections=1)
+    )
+    late = sampler.on_link([interval(0, 100)], ORIGIN_NS + 190 * MS)
+    soon = sampler.on_link([interval(100, 200)], ORIGIN_NS + 200 * MS)
+    quiet = sampler.on_link([interval(200, 300)], ORIGIN_NS + 300 * MS)
+    bits = [sample.terms["rate"] / 0.075 * 1e5 for sample in (*late, *soon, *quiet)]
+    assert bits == pytest.approx([800_000, 1_200_000, 0])
+
+
+def test_what_came_long_before_a_stretch_does_not_make_it_late() -> None:
+    came = iter([5_000_000, 100_000])
+    sampler = Sampler(
+        load_model("s5-seed"), ORIGIN_NS, None, ORIGIN_NS, lambda: Traffic(next(came), connections=1)
+    )
+    sampler.on_link([interval(4_900, 5_000)], ORIGIN_NS + 5_000 * MS)
+    (sample,) = sampler.on_link([interval(5_000, 5_100)], ORIGIN_NS + 5_100 * MS)
+    assert sample.terms["rate"] == pytest.approx(0.075 * 8)
+
+
 LINE = {
     "schema_version": 1,
     "kind": "station",

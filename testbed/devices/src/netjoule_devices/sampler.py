@@ -38,7 +38,9 @@ class Sampler:
     """Turns activity into samples of one device.
 
     CPU time and bytes are known at the moments of the calls only; between two calls they are taken as even,
-    so each stretch gets of them in proportion to its length. What was used before `now_ns` does not count.
+    so each stretch gets of them in proportion to its length. A call comes when it can, not at the end of its
+    stretch: what a late one read beyond it is the next stretch's, so that a burst read in a short time is not
+    taken for the rate of a whole stretch. What was used before `now_ns` does not count.
     Connections are those that move bytes at the moment of the call.
     """
 
@@ -55,6 +57,7 @@ class Sampler:
         self._cpu = cpu
         self._traffic = traffic
         self._read_ns = now_ns
+        self._unshared = Activity(0.0)
         self._end_ns: int | None = None
         if cpu is not None:
             cpu()
@@ -69,32 +72,54 @@ class Sampler:
         Raises:
             LinkLost: when an interval does not start where the one before ended.
         """
-        host = self._host(now_ns) if intervals else Activity(1.0)
-        return [self._link_sample(interval, host) for interval in intervals]
+        if not intervals:
+            return []
+        self._read(now_ns)
+        samples = [self._link_sample(interval) for interval in intervals]
+        self._forget(intervals[-1].activity.length_s)
+        return samples
 
     def on_grid(self, t_start_ns: int, t_end_ns: int, now_ns: int) -> Sample:
         """Return the sample of a stretch without a link."""
-        activity = _with_host(Activity((t_end_ns - t_start_ns) * 1e-9), self._host(now_ns))
+        self._read(now_ns)
+        activity = self._with_host(Activity((t_end_ns - t_start_ns) * 1e-9))
+        self._forget(activity.length_s)
         return self._sample(t_start_ns, t_end_ns, activity)
 
-    def _link_sample(self, interval: StationInterval, host: Activity) -> Sample:
+    def _link_sample(self, interval: StationInterval) -> Sample:
         if self._end_ns is not None and interval.t_start_ns != self._end_ns:
             gap_ms = (interval.t_start_ns - self._end_ns) / 1e6
             raise LinkLost(f"the link's statistics skip {gap_ms:.1f} ms; the power of that time is unknown")
         self._end_ns = interval.t_end_ns
-        return self._sample(interval.t_start_ns, interval.t_end_ns, _with_host(interval.activity, host))
+        return self._sample(interval.t_start_ns, interval.t_end_ns, self._with_host(interval.activity))
 
-    def _host(self, now_ns: int) -> Activity:
-        """Return what the host did since the last reading (nothing of what nobody watches)."""
+    def _read(self, now_ns: int) -> None:
+        """Add what the host did since the last reading (nothing of what nobody watches)."""
         elapsed_s = max(now_ns - self._read_ns, 1) * 1e-9
         self._read_ns = now_ns
         traffic = Traffic() if self._traffic is None else self._traffic()
-        return Activity(
-            elapsed_s,
-            cpu_s=0.0 if self._cpu is None else self._cpu(),
-            received_bytes=traffic.received_bytes,
+        self._unshared = Activity(
+            self._unshared.length_s + elapsed_s,
+            cpu_s=self._unshared.cpu_s + (0.0 if self._cpu is None else self._cpu()),
+            received_bytes=self._unshared.received_bytes + traffic.received_bytes,
             connections=traffic.connections,
         )
+
+    def _with_host(self, radio: Activity) -> Activity:
+        """The radio's activity with the host's share of what was read."""
+        read = self._unshared
+        share = min(1.0, radio.length_s / read.length_s) if read.length_s else 0.0
+        self._unshared = _part(read, 1.0 - share)
+        taken = _part(read, share)
+        return replace(
+            radio, cpu_s=taken.cpu_s, received_bytes=taken.received_bytes, connections=read.connections
+        )
+
+    def _forget(self, length_s: float) -> None:
+        """Keep no more than one stretch for the next: what is older would only make samples late."""
+        left = self._unshared
+        if left.length_s > length_s:
+            self._unshared = _part(left, length_s / left.length_s)
 
     def _sample(self, t_start_ns: int, t_end_ns: int, activity: Activity) -> Sample:
         terms = terms_w(self._model, activity)
@@ -107,12 +132,10 @@ class Sampler:
         )
 
 
-def _with_host(radio: Activity, host: Activity) -> Activity:
-    """The radio's activity with the host's, which was read over another length."""
-    share = radio.length_s / host.length_s
+def _part(read: Activity, share: float) -> Activity:
     return replace(
-        radio,
-        cpu_s=host.cpu_s * share,
-        received_bytes=host.received_bytes * share,
-        connections=host.connections,
+        read,
+        length_s=read.length_s * share,
+        cpu_s=read.cpu_s * share,
+        received_bytes=read.received_bytes * share,
     )
