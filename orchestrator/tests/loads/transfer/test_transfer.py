@@ -353,7 +353,7 @@ def test_a_campaign_fetches_over_the_emulated_path_and_pins_congestion_control(t
         assert run["work"]["quantity"] == pytest.approx(run["work"]["repeat"] * 80 * 131072 * 8 / 1e6)
         assert report["server"]["congestion_control"] == "reno"
         assert report["server"]["software"] == "nginx"
-        assert run["in_force"]["buffers"]["window_bytes"] == 55_104
+        assert run["in_force"]["buffers"]["greatest_window_bytes"] == 55_104
         # Half of the greatest buffer is all that a connection has of a window, about.
         windows = [one["window_effective_bytes"] for one in report["runs"]]
         assert all(window is None or window < 110_208 for window in windows)

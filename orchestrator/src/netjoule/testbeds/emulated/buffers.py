@@ -42,5 +42,5 @@ def told(preset: str, sizes: tuple[int, ...]) -> dict[str, int]:
         "least_bytes": least,
         "default_bytes": default,
         "greatest_bytes": greatest,
-        "window_bytes": window,
+        "greatest_window_bytes": window,
     }
