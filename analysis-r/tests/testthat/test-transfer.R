@@ -53,6 +53,31 @@ test_that("a published ratio stands beside ours where clients and set are the sa
   expect_null(campaign_tables(other)$transfer_published)
 })
 
+test_that("published values of a level stand beside ours, of the same set, path, network and phone", {
+  skip_if(is.na(reference_dir()), "no results/reference beside the contracts")
+  published <- function(...) {
+    found <- campaign_tables(read_campaign(transfers("concurrency", c(`1` = 4, `16` = 2), list(...), mbps = function(watts) {
+      c(47, NA, 3)[watts - 1]
+    })))$transfer_published
+    found[order(value_id), c("value_id", "compared", "against", "unit", "ours", "published_low")]
+  }
+  found <- published(dataset = "html-1:300", path = "sydney", access = "wifi")
+  expect_equal(found[value_id == "s5-html-cc-16", ours], 47)
+  expect_equal(found[value_id == "s5-html-gain", c(ours, published_low)], c(47 / 3, 16.7))
+  # 4 W over the same time and work against 2.
+  expect_equal(found[value_id == "s5-html-saving", c(ours, published_low)], c(50, 70))
+  expect_identical(found[value_id == "s5-html-cc-1", c(compared, against, unit)], c("concurrency 1", NA, "Mb/s"))
+  expect_false(any(grepl("nexus|l700|s4-|image|chameleon|lte|-p-", found$value_id)))
+  # Level 32 is not there.
+  expect_false("s5-html-energy-past-16" %in% found$value_id)
+  nexus <- published(dataset = "html-1", path = "sydney", access = "wifi-nexus-s", device = "nexus-s")
+  expect_equal(nexus[value_id == "nexus-s-html-best", c(ours, published_low)], c(47, 19))
+  expect_true(all(grepl("nexus-s", nexus$value_id)))
+  expect_null(campaign_tables(read_campaign(transfers("concurrency", c(`1` = 4, `16` = 2), list(
+    dataset = "html-1", path = "elsewhere"
+  ))))$transfer_published)
+})
+
 test_that("the break point is the lowest level with the minimum in its interval while throughput still rises", {
   at <- function(mbps, energy_j, half = 1) {
     levels <- 2^(seq_along(mbps) - 1L)

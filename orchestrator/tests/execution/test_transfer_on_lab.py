@@ -13,7 +13,7 @@ import pytest
 import yaml
 from plans import plan
 
-FACTORS = {"client": ["curl", "fixed", "auto"], "dataset": "html-1", "tls": True, "http": "2"}
+FACTORS = {"client": ["curl", "fixed", "auto"], "dataset": "html-1:40", "tls": True, "http": "2"}
 PATH = {"rtt_ms": 59, "rate_mbps": 1000}
 HERE = Path(__file__).parents[1]
 NETJOULE = Path(sys.executable).parent / "netjoule"
@@ -43,7 +43,7 @@ def test_files_are_fetched_between_hosts_over_ssh(tmp_path: Path) -> None:
         "name": "lab",
         "load": "transfer",
         "factors": FACTORS | {"path": [PATH]},
-        "transfer": {"files": 40, "interval_s": 0.3},
+        "transfer": {"interval_s": 0.3},
         "blocks": 1,
         "timing": {"idle_s": 3.0, "settle_s": 0.2, "warm_up_s": 0, "measure_s": 1.0, "tail_s": 0.5},
         "limits": {"max_attempts": 4},  # a busy host may spoil some

@@ -121,8 +121,8 @@ def test_each_transfer_is_told_joules_since_its_own_begin() -> None:
 
 def fetched(client: str, energy: FakeEnergy | None, **transfer: Any) -> dict[str, Any]:
     """transfer.json of a run over the loopback, with probes of 60 ms."""
-    settings = {"files": 1500, "interval_s": 0.06, **transfer}
-    of = workload([client], transfer=settings, max_connections=4, request_bytes=1024)
+    settings = {"interval_s": 0.06, **transfer}
+    of = workload([client], dataset="html-1:1500", transfer=settings, max_connections=4, request_bytes=1024)
     place = Place(
         PLACE.roles,
         test_addresses=PLACE.test_addresses,
@@ -176,9 +176,9 @@ def test_a_meter_that_says_nothing_holds_no_transfer_up_and_is_told_of() -> None
 def test_on_the_emulated_testbed_decisions_rest_on_the_first_meter_of_the_client(tmp_path: Path) -> None:
     meters = [CONSTANT_METER | {"meter_id": "phone", "device": {"model": "s5-seed"}}, CONSTANT_METER]
     inputs = written(tmp_path, meters)
-    asked = {"files": 200, "interval_s": 0.5, "objective": "efficiency"}
+    asked = {"interval_s": 0.5, "objective": "efficiency"}
     path = [{"rtt_ms": 40, "rate_mbps": 50}]
-    of = workload(["eht"], max_connections=8, path=path, transfer=asked)
+    of = workload(["eht"], dataset="html-1:200", max_connections=8, path=path, transfer=asked)
     inputs.workload.write_text(yaml.safe_dump({**of.document, "limits": {"max_attempts": 10}}))
     done = netjoule(*inputs.run)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -22,8 +22,7 @@ WORKLOAD: dict[str, Any] = {
     "name": "levels",
     "load": "transfer",
     "arm": "concurrency",
-    "factors": {"client": "fixed", "dataset": "html-1", "path": ["sydney"], "concurrency": [1, 16]},
-    "transfer": {"files": 200},
+    "factors": {"client": "fixed", "dataset": "html-1:200", "path": ["sydney"], "concurrency": [1, 16]},
     "blocks": 2,
     "timing": {"idle_s": 1, "settle_s": 0, "warm_up_s": 0, "measure_s": 1, "tail_s": 1},
 }

@@ -53,8 +53,8 @@ def workload(
         "schema_version": 2,
         "name": "transfers",
         "load": "transfer",
-        "factors": {"client": list(clients), "dataset": "html-1", **factors},
-        "transfer": {"files": 12, **(transfer or {})},
+        "factors": {"client": list(clients), "dataset": "html-1:12", **factors},
+        "transfer": transfer or {},
         "blocks": 1,
         "timing": TIMING,
     }
@@ -171,7 +171,7 @@ def test_null_writes_and_verifies_the_same_bytes_without_a_connection() -> None:
 
 
 def test_a_set_of_ones_own_is_served_fetched_and_verified() -> None:
-    of = workload(["curl", "fixed"], dataset="own", transfer={"sets": {"own": [OWN]}, "files": 3})
+    of = workload(["curl", "fixed"], dataset="own:3", transfer={"sets": {"own": [OWN]}})
     for outcome in outcomes(of):
         (document,) = outcome.documents
         assert document.content["dataset"] == {"name": "own", "files_n": 3, "bytes": 1800}
@@ -213,7 +213,7 @@ def test_a_small_set_is_fetched_several_times_in_a_run(client: str) -> None:
     ("server", "http"), [(name, http) for name, one in SOFTWARE.items() for http in one.http_versions]
 )
 def test_1500_files_arrive_whole_over_every_http_version_that_a_server_speaks(server: str, http: str) -> None:
-    of = workload(["auto"], server=server, http=http, tls=True, transfer={"files": 1500})
+    of = workload(["auto"], server=server, http=http, tls=True, dataset="html-1:1500")
     (found,) = outcomes(of)
     (run,) = found.documents[0].content["runs"]
     assert (run["files_verified_n"], run["failures"]) == (1500, [])
@@ -338,7 +338,7 @@ def test_a_campaign_fetches_over_the_emulated_path_and_pins_congestion_control(t
         congestion_control="reno",
         path=[{"rtt_ms": 20, "rate_mbps": 50}],
         buffers="android-2-3",
-        transfer={"files": 80},
+        dataset="html-1:80",
     ).document
     files.workload.write_text(yaml.safe_dump({**document, "limits": {"max_attempts": 10}}))
     done = netjoule(*files.run)
@@ -374,7 +374,7 @@ def test_a_fitted_phone_sees_how_many_connections_move_bytes(tmp_path: Path) -> 
     ]
     files = written(tmp_path, meters)
     path = [{"rtt_ms": 100, "rate_mbps": 50}]
-    document = workload(["fixed"], concurrency=[1, 16], path=path, transfer={"files": 48}).document
+    document = workload(["fixed"], concurrency=[1, 16], path=path, dataset="html-1:48").document
     files.workload.write_text(yaml.safe_dump({**document, "limits": {"max_attempts": 10}}))
     done = netjoule(*files.run)
     assert done.returncode == 0, done.stdout + done.stderr

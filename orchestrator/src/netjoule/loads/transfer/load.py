@@ -21,7 +21,13 @@ from netjoule.loads.transfer.servers.server import FAILED as SERVER_FAILED
 from netjoule.loads.transfer.servers.server import SOFTWARE, Order, WebServer
 from netjoule.loads.transfer.servers.site import Site
 from netjoule.loads.transfer.session import TransferSession, megabits
-from netjoule.loads.transfer.settings import Settings, complete, congestion_control, figures_of
+from netjoule.loads.transfer.settings import (
+    Settings,
+    complete,
+    congestion_control,
+    figures_of,
+    set_and_files,
+)
 from netjoule.topology.topology import EMULATED, Topology
 from netjoule.workload.load import Condition, Event, Kept, Load, Place
 from netjoule.workload.workload import Workload
@@ -251,7 +257,7 @@ def _about(condition: Condition, host: Host, server: WebServer, task: Task) -> d
         "http_version": task.http,
         "tls": task.tls,
         "dataset": {
-            "name": str(condition.factors["dataset"]),
+            "name": set_and_files(str(condition.factors["dataset"]))[0],
             "files_n": len(task.files),
             "bytes": task.bytes,
         },

@@ -41,7 +41,6 @@ class Settings:
     Attributes:
         dataset_seed: of every set.
         sets: groups of the workload's own sets, by name.
-        files: so many of each set in place of its own number; None for that.
         to: where clients of ours write bodies, ring or nowhere.
         interval_s: of their probing; None for their default.
         timeout_s: after it a transfer is ended, and fails.
@@ -51,7 +50,6 @@ class Settings:
 
     dataset_seed: int
     sets: Mapping[str, Sequence[Mapping[str, Any]]]
-    files: int | None
     to: str
     interval_s: float | None
     timeout_s: float
@@ -65,7 +63,6 @@ class Settings:
         return cls(
             dataset_seed=said["dataset_seed"],
             sets=said.get("sets", {}),
-            files=said.get("files"),
             to=said["to"],
             interval_s=said.get("interval_s"),
             timeout_s=float(said["timeout_s"]),
@@ -75,10 +72,11 @@ class Settings:
 
     def knobs(self, condition: Condition, path: PathFigures) -> Knobs:
         """What netjoule-transfer is told under a condition."""
+        name, files = set_and_files(str(condition.factors["dataset"]))
         return Knobs(
-            dataset=self._dataset(str(condition.factors["dataset"])),
+            dataset=self._dataset(name),
             seed=self.dataset_seed,
-            files=self.files,
+            files=files,
             to=self.to,
             bandwidth_mbps=path.rate_mbps,
             rtt_ms=path.rtt_ms,
@@ -89,6 +87,12 @@ class Settings:
     def _dataset(self, name: str) -> str:
         """A set as the program takes it: its name, or what one of the workload has as text."""
         return json.dumps({"name": name, "groups": self.sets[name]}) if name in self.sets else name
+
+
+def set_and_files(dataset: str) -> tuple[str, int | None]:
+    """What the factor ``dataset`` names: ``html-1:300`` are 300 files of html-1."""
+    name, _, files = dataset.partition(":")
+    return name, int(files) if files else None
 
 
 def congestion_control(condition: Condition) -> str:
@@ -130,7 +134,7 @@ def _check_datasets(document: Document) -> None:
                 ("transfer", "sets", name), "there is a data set of that name", "rename yours"
             )
         _check_groups(document, name, groups)
-    for name in document.value["factors"]["dataset"]:
+    for name, _ in map(set_and_files, document.value["factors"]["dataset"]):
         if name not in (names := [*own, *known]):
             what = f"there is no data set '{name}'{did_you_mean(name, names)}"
             next_step = f"name one of {', '.join(names)}, or describe it in transfer.sets"

@@ -17,7 +17,7 @@ from netjoule.loads.transfer.clients.task import MOST_CONNECTIONS
 from netjoule.loads.transfer.load import TransferLoad
 from netjoule.loads.transfer.objective import EFFICIENCY
 from netjoule.loads.transfer.session import TransferSession
-from netjoule.loads.transfer.settings import congestion_control, figures_of
+from netjoule.loads.transfer.settings import congestion_control, figures_of, set_and_files
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Condition, HostTime, Outcome, Place
 from netjoule.workload.workload import Workload
@@ -121,7 +121,7 @@ class SimulatedTransferLoad(TransferLoad):
             "http_version": "1.1",
             "tls": bool(condition.factors["tls"]),
             "dataset": {
-                "name": str(condition.factors["dataset"]),
+                "name": set_and_files(str(condition.factors["dataset"]))[0],
                 "files_n": len(sizes),
                 "bytes": sum(sizes),
             },

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# What the two studies of HTTP transfers printed, beside the same quantity of a campaign.
+
+#' Published values beside ours: of two clients, or of levels that the campaign sweeps
+#'
+#' @return data.table by the contract transfer_published.table.json.
+#' @noRd
+transfer_published <- function(campaign, rows, dir = file.path(reference_dir(), "transfer")) {
+  rows <- copy(rows)[, set := sub(":.*", "", dataset)]
+  found <- rbindlist(lapply(list.files(dir, "\\.json$", full.names = TRUE), function(path) {
+    document <- jsonlite::fromJSON(path, simplifyVector = FALSE)
+    rbindlist(lapply(document$values, value_beside, document$reference_id, campaign, rows))
+  }))
+  if (nrow(found) > 0L) found else data.table()
+}
+
+# How a quantity is made: of which measure, and whether the value there and the value before give a ratio or a
+# difference in percent. A saving is above zero where less is taken, as it was printed.
+published_kinds <- list(
+  energy_ratio = list("e_d_per_100_mb_j", "ratio"), throughput_efficiency_ratio = list("throughput_efficiency", "ratio"),
+  throughput_gain_ratio = list("throughput_mbps", "ratio"), saving_percent = list("e_d_per_100_mb_j", "saving"),
+  throughput_mbps = list("throughput_mbps", "change"), e_per_100mb_j = list("e_d_per_100_mb_j", "change")
+)
+
+value_beside <- function(value, reference, campaign, rows) {
+  how <- published_kinds[[pick_text(value, "quantity")]]
+  over <- pick_text(value, "factor")
+  if (is.null(how)) {
+    return(NULL)
+  }
+  clients <- c(pick_text(value, "client"), pick_text(value, "against"))
+  sides <- if (identical(campaign$arm, "client") && !anyNA(clients) && all(clients %in% rows$client)) {
+    list(over = "client", compared = clients[1], against = clients[2])
+  } else if (over %in% swept_factors(campaign) && clients[1] %in% "own" && is.na(clients[2])) {
+    from <- pick_number(value, "from_level")
+    # What rises or falls does so from one at a time.
+    if (pick_text(value, "relation") %in% c("rises", "falls")) from <- fcoalesce(from, 1)
+    list(over = over, compared = pick_number(value, "to_level"), against = from)
+  }
+  if (is.null(sides)) {
+    return(NULL)
+  }
+  rows <- rows[same_conditions(rows, value, campaign, sides$over)]
+  if (is.numeric(sides$compared)) rows[, level := as.numeric(get(over))] else rows[, level := get(sides$over)]
+  keys <- setdiff(cell_keys(campaign), sides$over)
+  found <- rows[, beside(.SD, how, sides, value, reference), by = keys, .SDcols = c("block", "level", how[[1]])]
+  # Without a cell that has both sides the keys alone are left.
+  if ("value_id" %in% names(found)) found
+}
+
+# Rows of the set, path, network, phone and HTTP that a value is of, where it tells them; other levels are one at a time.
+same_conditions <- function(rows, value, campaign, over) {
+  told <- function(name, column = name) {
+    is <- pick_text(value, name)
+    if (is.na(is) || !column %in% names(rows)) rep(TRUE, nrow(rows)) else rows[[column]] %in% is
+  }
+  same <- told("dataset", "set") & told("path")
+  if (over == "client") {
+    return(same)
+  }
+  # Older phones differ from the S5 by their own access network.
+  access <- pick_text(value, "access")
+  if ("access" %in% names(rows) && !is.na(access)) same <- same & sub("-.*", "", rows$access) == access
+  phone <- fcoalesce(pick_text(value, "phone"), "galaxy-s5")
+  same <- same & (if ("device" %in% names(rows)) rows$device == phone else rep(phone == "galaxy-s5", nrow(rows)))
+  for (other in setdiff(intersect(swept_factors(campaign), c("concurrency", "parallelism")), over)) {
+    same <- same & as.numeric(rows[[other]]) == 1
+  }
+  same
+}
+
+# One value: the measure where it was compared, and against what. Without a level it is the best one.
+beside <- function(rows, how, sides, value, reference) {
+  measure <- how[[1]]
+  ours <- rows[, list(value = mean_or_na(.SD[[1]])), by = list(block, level), .SDcols = measure]
+  least <- measure == "e_d_per_100_mb_j"
+  at <- function(level) {
+    picked <- level
+    if (is.na(level)) {
+      ours[, list(value = (if (least) min else max)(value, na.rm = TRUE)), by = block]
+    } else {
+      ours[ours$level == picked, list(block, value)]
+    }
+  }
+  one <- at(sides$compared)
+  plain <- is.numeric(sides$against) && is.na(sides$against) && how[[2]] == "change"
+  wide <- if (plain) one[, list(block, value.x = value)] else merge(one, at(sides$against), by = "block")
+  if (nrow(wide) == 0L) {
+    return(NULL)
+  }
+  found <- if (plain) {
+    wide$value.x
+  } else {
+    switch(how[[2]],
+      ratio = wide$value.x / wide$value.y, saving = 100 * (1 - wide$value.x / wide$value.y),
+      change = 100 * (wide$value.x / wide$value.y - 1)
+    )
+  }
+  side <- function(of) {
+    if (is.na(of) && is.numeric(of)) "best" else if (is.numeric(of)) paste(sides$over, of) else of
+  }
+  c(
+    list(
+      reference_id = reference, value_id = pick_text(value, "value_id"),
+      statement = as.integer(pick_number(value, "statement")),
+      quantity = pick_text(value, "quantity"), compared = side(sides$compared),
+      against = if (plain) NA_character_ else side(sides$against), relation = pick_text(value, "relation"),
+      printed = pick_text(value, "printed"), published_low = pick_number(value, "low"),
+      published_high = pick_number(value, "high"),
+      unit = if (plain) "Mb/s" else if (how[[2]] == "ratio") "1" else "%", n = nrow(wide)
+    ), interval_columns(found, "ours")
+  )
+}
+
+told_transfer_published <- function(rows) rows[, quantity := gsub("_", " ", quantity)]
