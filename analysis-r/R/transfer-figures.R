@@ -20,6 +20,9 @@ transfer_campaign_figures <- function(campaign, tables, ids) {
       if (identical(campaign$arm, "client")) {
         client_figures(cells, campaign, id, "transfer_published" %in% names(tables))
       },
+      if (!is.null(tables$transfer_published)) {
+        list(transfer_published_figure(tables$transfer_published, campaign, id))
+      },
       if (nrow(trace) > 0L) {
         list(
           transfer_power_figure(trace, tables$energy_runs, campaign, id),
@@ -105,7 +108,7 @@ plot_sweep <- function(cells, over, title, campaign, id) {
   )
   plot <- sweep_plot(points, facet_wrap(ggplot2::vars(panel), ncol = 2L, scales = "free_y"),
     level_axis(points$at, factor_label(campaign, over)), from_zero(),
-    behind = break_layers(breaks), title = plain_text(title, 100L), subtitle = subtitle_words(campaign, id, words),
+    behind = break_layers(breaks, min(points$at)), title = plain_text(title, 100L), subtitle = subtitle_words(campaign, id, words),
     caption = source_line(campaign, id)
   )
   if (uniqueN(points$arm) == 1L) plot <- plot + theme(legend.position = "none")
@@ -132,16 +135,16 @@ break_words <- function(breaks, campaign, over) {
   )
 }
 
-break_layers <- function(breaks) {
+# At the first level there is no room for words before the line.
+break_layers <- function(breaks, first) {
   if (nrow(breaks) > 0L) {
     list(
       ggplot2::geom_vline(
         data = breaks, aes(xintercept = at), colour = "grey35", linetype = "42", linewidth = 0.45
       ),
       geom_text(
-        data = breaks[, list(at = min(at)), by = panel], aes(x = at, y = Inf), label = "break point ",
-        inherit.aes = FALSE,
-        hjust = 1, vjust = 1.5, size = 2.8, colour = "grey25"
+        data = breaks[, list(at = min(at)), by = panel], aes(x = at, y = Inf, hjust = as.numeric(at > first)),
+        label = " break point ", inherit.aes = FALSE, vjust = 1.5, size = 2.8, colour = "grey25"
       )
     )
   }
@@ -231,10 +234,12 @@ transfer_radio_figure <- function(trace, campaign, id) {
   )], c(
     if (nzchar(setting)) paste0(setting, "."),
     "One run of each arm; modelled from the radio's states, whatever a meter reads."
-  ), campaign, id)
+  ), campaign, id, whose = NULL)
 }
 
-parts_figure <- function(name, title, trace, runs, words, campaign, id) {
+# whose: meter that is named over the figure.
+parts_figure <- function(name, title, trace, runs, words, campaign, id, whose = id) {
+  words <- subtitle_words(campaign, whose, words)
   figure(
     paste0(name, meter_suffix(campaign, id)), title, plot_parts(trace, runs, title, words, campaign, id),
     2 + 2.3 * ceiling(nrow(runs) / 2), id, c("power_trace", "energy_runs")
@@ -276,7 +281,7 @@ plot_parts <- function(trace, runs, title, words, campaign, id) {
     scale_y_continuous(name = "Power (W)", labels = apart_text, expand = expansion(mult = c(0.04, 0.32))) +
     scale_x_continuous(name = "Time since the start of the transfer (s)", labels = number_text) +
     netjoule_theme() + labs(
-      title = title, subtitle = subtitle_words(campaign, id, words), caption = source_line(campaign, id)
+      title = title, subtitle = words, caption = source_line(campaign, id)
     )
   with_alt(plot, paste0(
     title, ": ", paste0(labels$panel, ": ", gsub("\n", ", ", labels$label), collapse = "; "), ". ",

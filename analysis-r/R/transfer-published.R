@@ -53,15 +53,15 @@ value_beside <- function(value, reference, campaign, rows) {
 same_conditions <- function(rows, value, campaign, over) {
   told <- function(name, column = name) {
     is <- pick_text(value, name)
-    if (is.na(is) || !column %in% names(rows)) rep(TRUE, nrow(rows)) else rows[[column]] %in% is
+    if (is.na(is)) rep(TRUE, nrow(rows)) else rows[[column]] %in% is
   }
   same <- told("dataset", "set") & told("path")
   if (over == "client") {
     return(same)
   }
-  # Older phones differ from the S5 by their own access network.
-  access <- pick_text(value, "access")
-  if ("access" %in% names(rows) && !is.na(access)) same <- same & sub("-.*", "", rows$access) == access
+  # Older phones differ from the S5 by their own access network; a campaign without one stands for Wi-Fi.
+  access <- fcoalesce(pick_text(value, "access"), "wifi")
+  same <- same & (if ("access" %in% names(rows)) sub("-.*", "", rows$access) == access else access == "wifi")
   phone <- fcoalesce(pick_text(value, "phone"), "galaxy-s5")
   same <- same & (if ("device" %in% names(rows)) rows$device == phone else rep(phone == "galaxy-s5", nrow(rows)))
   for (other in setdiff(intersect(swept_factors(campaign), c("concurrency", "parallelism")), over)) {
@@ -114,3 +114,44 @@ beside <- function(rows, how, sides, value, reference) {
 }
 
 told_transfer_published <- function(rows) rows[, quantity := gsub("_", " ", quantity)]
+
+#' Our values over the published ones, where these are numbers, a line for each
+#' @noRd
+transfer_published_figure <- function(found, campaign, id) {
+  points <- of_meter(found, id)[!is.na(published_low) & ours > 0]
+  if (nrow(points) == 0L) {
+    return(NULL)
+  }
+  title <- "Our values over the published ones"
+  figure(
+    paste0("transfer-published", meter_suffix(campaign, id)), title, plot_published(points, title, campaign, id),
+    2.2 + 0.26 * uniqueN(points, by = c("value_id", "reference_id")), id, "transfer_published"
+  )
+}
+
+plot_published <- function(points, title, campaign, id) {
+  points[, words := paste0(
+    if ("dataset" %in% names(points)) paste0(sub(":.*", "", dataset), ": "), tolower_first(plain_quantity(quantity)),
+    ", ", compared, fifelse(is.na(against), "", paste(" against", against))
+  )]
+  points[, words := paste0(words, " (", printed, fifelse(unit == "1", "", paste0(" ", unit)), ")")]
+  points[, name := factor(words, rev(unique(words[order(statement, words)])))]
+  plot <- ggplot(points, aes(x = ours / published_low, y = name)) +
+    geom_vline(xintercept = 1, colour = "grey45", linewidth = 0.45) +
+    geom_linerange(aes(
+      xmin = pmax(ours_ci95_low, ours / 100) / published_low, xmax = ours_ci95_high / published_low
+    ), na.rm = TRUE, colour = "grey35") +
+    geom_point(colour = arm_colours[6], size = 2) +
+    ggplot2::scale_x_log10(name = "Ours over published (in brackets)", labels = number_text) +
+    scale_y_discrete(name = NULL) + netjoule_theme() + labs(
+      title = title, subtitle = subtitle_words(
+        campaign, id, "Bars: 95 % intervals over blocks. Setups differ: see the publication's in results/reference."
+      ), caption = source_line(campaign, id)
+    )
+  with_alt(plot, paste0(
+    title, ": ", paste0(points$words, " ", number_text(signif(points$ours, 3)), collapse = "; "), ". ",
+    alt_end(campaign, id)
+  ))
+}
+
+plain_quantity <- function(quantity) gsub("_", " ", sub("_(mbps|ratio|percent)$", "", quantity))

@@ -78,6 +78,20 @@ test_that("published values of a level stand beside ours, of the same set, path,
   ))))$transfer_published)
 })
 
+test_that("published numbers have a figure of ours over them", {
+  skip_if(is.na(reference_dir()), "no results/reference beside the contracts")
+  campaign <- read_campaign(transfers("concurrency", c(`1` = 4, `16` = 2), list(
+    dataset = "html-1", path = "sydney", access = "wifi"
+  ), mbps = function(watts) c(42, NA, 3)[watts - 1]))
+  plot <- named(campaign_figures(campaign, campaign_tables(campaign)))[["transfer-published"]]$plot
+  expect_match(
+    figure_alt(plot), "html-1: throughput, concurrency 16 (42 Mb/s) 42; ",
+    fixed = TRUE
+  )
+  expect_equal(plot$data[value_id == "s5-html-cc-16", ours / published_low], 1)
+  expect_false("s5-html-cc-64" %in% plot$data$value_id)
+})
+
 test_that("the break point is the lowest level with the minimum in its interval while throughput still rises", {
   at <- function(mbps, energy_j, half = 1) {
     levels <- 2^(seq_along(mbps) - 1L)
