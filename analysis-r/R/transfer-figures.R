@@ -108,7 +108,8 @@ plot_sweep <- function(cells, over, title, campaign, id) {
   )
   plot <- sweep_plot(points, facet_wrap(ggplot2::vars(panel), ncol = 2L, scales = "free_y"),
     level_axis(points$at, factor_label(campaign, over)), from_zero(),
-    behind = break_layers(breaks, min(points$at)), title = plain_text(title, 100L), subtitle = subtitle_words(campaign, id, words),
+    behind = break_layers(breaks, min(points$at)), title = plain_text(title, 100L),
+    subtitle = subtitle_words(campaign, id, words),
     caption = source_line(campaign, id)
   )
   if (uniqueN(points$arm) == 1L) plot <- plot + theme(legend.position = "none")

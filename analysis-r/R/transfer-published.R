@@ -18,7 +18,8 @@ transfer_published <- function(campaign, rows, dir = file.path(reference_dir(), 
 # How a quantity is made: of which measure, and whether the value there and the value before give a ratio or a
 # difference in percent. A saving is above zero where less is taken, as it was printed.
 published_kinds <- list(
-  energy_ratio = list("e_d_per_100_mb_j", "ratio"), throughput_efficiency_ratio = list("throughput_efficiency", "ratio"),
+  energy_ratio = list("e_d_per_100_mb_j", "ratio"),
+  throughput_efficiency_ratio = list("throughput_efficiency", "ratio"),
   throughput_gain_ratio = list("throughput_mbps", "ratio"), saving_percent = list("e_d_per_100_mb_j", "saving"),
   throughput_mbps = list("throughput_mbps", "change"), e_per_100mb_j = list("e_d_per_100_mb_j", "change")
 )
@@ -49,7 +50,7 @@ value_beside <- function(value, reference, campaign, rows) {
   if ("value_id" %in% names(found)) found
 }
 
-# Rows of the set, path, network, phone and HTTP that a value is of, where it tells them; other levels are one at a time.
+# Rows of the set, path, network and phone that a value is of, where it tells them; other levels are one at a time.
 same_conditions <- function(rows, value, campaign, over) {
   told <- function(name, column = name) {
     is <- pick_text(value, name)

@@ -56,9 +56,9 @@ test_that("a published ratio stands beside ours where clients and set are the sa
 test_that("published values of a level stand beside ours, of the same set, path, network and phone", {
   skip_if(is.na(reference_dir()), "no results/reference beside the contracts")
   published <- function(...) {
-    found <- campaign_tables(read_campaign(transfers("concurrency", c(`1` = 4, `16` = 2), list(...), mbps = function(watts) {
-      c(47, NA, 3)[watts - 1]
-    })))$transfer_published
+    mbps <- function(watts) c(47, NA, 3)[watts - 1]
+    campaign <- read_campaign(transfers("concurrency", c(`1` = 4, `16` = 2), list(...), mbps = mbps))
+    found <- campaign_tables(campaign)$transfer_published
     found[order(value_id), c("value_id", "compared", "against", "unit", "ours", "published_low")]
   }
   found <- published(dataset = "html-1:300", path = "sydney", access = "wifi")
