@@ -70,6 +70,21 @@ pub(crate) struct Run {
     ticks: u64,
 }
 
+/// Sends how a part ended, even when its task panics: the transfer would wait for it for ever.
+struct Sent {
+    ended: mpsc::UnboundedSender<Ending>,
+    id: u64,
+    result: Option<Result<(), Trouble>>,
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        let failed = || Trouble::Final(Fault::new("internal", "this program failed: report what it printed"));
+        // Nobody listens any more when the transfer was interrupted.
+        let _ = self.ended.send((self.id, self.result.take().unwrap_or_else(|| Err(failed()))));
+    }
+}
+
 impl Run {
     /// It begins now.
     pub(crate) fn new(transfer: Rc<Transfer>, known: KnownPath, energy: Energy, progress: Progress) -> Self {
@@ -144,9 +159,8 @@ impl Run {
         let (id, file, ended) = (part.id, part.file, self.ended.clone());
         let work = fetch::part(self.transfer.clone(), part);
         let task = tokio::task::spawn_local(async move {
-            let result = work.await;
-            // Nobody listens any more when the transfer was interrupted.
-            let _ = ended.send((id, result));
+            let mut ending = Sent { ended, id, result: None };
+            ending.result = Some(work.await);
         });
         self.tasks.insert(id, (file, task.abort_handle()));
     }
@@ -215,8 +229,10 @@ impl Run {
             .for_each(|other| self.give_up(other, fault));
     }
 
+    /// What has come is noted for a later run.
     fn give_up_all(&mut self, fault: &Fault) {
         (0..self.transfer.jobs.len()).for_each(|file| self.give_up(file, fault));
+        self.note();
     }
 
     /// End parts without waiting for what they would say.
@@ -234,7 +250,6 @@ impl Run {
 
     fn interrupt(&mut self) {
         self.give_up_all(&Fault::new("interrupted", "interrupted: the same command goes on from here"));
-        self.note();
     }
 
     fn used(&mut self, energy_j: f64) {

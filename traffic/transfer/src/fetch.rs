@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -145,7 +146,7 @@ pub(crate) async fn part(transfer: Rc<Transfer>, mut part: Part) -> Result<(), T
             Trouble::Unanswered(words) | Trouble::Broken(words) => {
                 effort.pause(words, transfer.options.patience)?
             }
-            Trouble::Busy(wait, words) => effort.wait(wait, words)?,
+            Trouble::Busy(wait, words) => effort.wait(wait, words, transfer.bytes.get())?,
             other => return Err(other),
         };
         transfer.again();
@@ -158,12 +159,14 @@ struct Effort {
     since: Instant,
     failures: u32,
     busy: u32,
+    /// Bytes of all files when the server was busy last.
+    bytes: u64,
     moves: u32,
 }
 
 impl Effort {
     fn new() -> Self {
-        Self { since: Instant::now(), failures: 0, busy: 0, moves: 0 }
+        Self { since: Instant::now(), failures: 0, busy: 0, bytes: 0, moves: 0 }
     }
 
     fn came(&mut self, something: bool) {
@@ -185,9 +188,12 @@ impl Effort {
         Ok(pause)
     }
 
-    /// What the server asks for, within limits.
-    fn wait(&mut self, asked: Option<Duration>, words: String) -> Result<Duration, Trouble> {
-        self.busy += 1;
+    /// What the server asks for, within limits. One that sends other bytes meanwhile has no room for this request yet,
+    /// and is asked again as long as it does.
+    fn wait(&mut self, asked: Option<Duration>, words: String, bytes: u64) -> Result<Duration, Trouble> {
+        let before = std::mem::replace(&mut self.bytes, bytes);
+        let others_came = self.busy > 0 && bytes > before;
+        self.busy = if others_came { self.busy.min(3) } else { self.busy } + 1;
         let wait = asked.unwrap_or_else(|| FIRST_PAUSE.saturating_mul(1 << self.busy.min(8)));
         if self.busy > MOST_BUSY || wait > LONGEST_WAIT {
             return Err(Trouble::Final(Fault::new("busy", format!("{words}: try again later"))));
@@ -244,7 +250,8 @@ fn asked(job: &Job, part: &Part) -> Result<Asked, Trouble> {
         return Err(Trouble::Restart(format!("{url} {why}")));
     }
     let range = end.filter(|_| !is_whole).map(|end| part.next..end);
-    Ok(Asked { range, size, etag, is_first: part.next == 0 && job.is_first(), url })
+    let (is_promised, is_first) = (job.item.size.is_some(), part.next == 0 && job.is_first());
+    Ok(Asked { range, size, is_promised, etag, is_first, url })
 }
 
 /// The answer and the connection that it comes over. One that was open already may have been closed by the server just
@@ -399,5 +406,13 @@ fn no_room(transfer: &Transfer, job: &Job, error: &std::io::Error) -> Trouble {
         Storage::Folder(folder) => format!("{} in {}", job.item.name, folder.display()),
         Storage::Ring(_) | Storage::Nowhere => "the ring in memory".to_owned(),
     };
-    Trouble::Fatal(Fault::new("storage", format!("writing {place}: {error}: make room and start again")))
+    let fault = |what: &str| Fault::new("storage", format!("writing {place}: {error}{what}"));
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::OutOfMemory => {
+            Trouble::Fatal(fault(": make room and start again"))
+        }
+        ErrorKind::ReadOnlyFilesystem => Trouble::Fatal(fault(": name another folder with --out")),
+        ErrorKind::ResourceBusy => Trouble::Final(fault(": wait for it, or name another folder with --out")),
+        _ => Trouble::Final(fault("")),
+    }
 }

@@ -15,7 +15,7 @@ use crate::sets::signature::Signed;
 use crate::storage::{hexadecimal, Left, Storage, Target};
 
 /// Bytes in a row that are noted as there at once: noting each block would cost more than writing a small one.
-const NOTED_BYTES: u64 = 1 << 20;
+const NOTED_BYTES: u64 = 64 << 10;
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -94,7 +94,7 @@ impl Job {
 
     /// Go on with what an earlier run left: length of the file, and what of it is there.
     pub(crate) fn resume(&self) -> Option<(u64, Vec<Range<u64>>)> {
-        let left = self.target.borrow().left(self.item.url.as_str())?;
+        let left = self.target.borrow().left(self.item.url.as_str(), self.seed())?;
         if self.item.size.is_some_and(|size| size != left.size_bytes) {
             return None;
         }
@@ -104,6 +104,10 @@ impl Job {
         self.was_answered.set(true);
         self.target.borrow_mut().go_on();
         Some((left.size_bytes, self.done.borrow().iter().cloned().collect()))
+    }
+
+    fn seed(&self) -> Option<u64> {
+        self.item.signed.map(|signed| signed.seed)
     }
 
     /// Whether parts of it may come out of order: a hash of what is not kept needs them in order.
@@ -167,7 +171,7 @@ impl Job {
         }
         let (etag, size) = (self.etag.borrow(), self.size.get());
         let (Some(etag), Some(size)) = (etag.as_ref(), size) else { return Ok(()) };
-        let left = Left::new(self.item.url.as_str(), etag, size, &self.done.borrow());
+        let left = Left::new(self.item.url.as_str(), self.seed(), etag, size, &self.done.borrow());
         self.target.borrow().note(&left)
     }
 
@@ -246,9 +250,9 @@ impl Writer {
 
     /// What is less than a block, too.
     pub(crate) fn flush(&mut self, job: &Job, storage: &Storage) -> io::Result<()> {
-        self.write_rest(job, storage)?;
+        let written = self.write_rest(job, storage);
         self.note(job);
-        Ok(())
+        written
     }
 
     fn write_rest(&mut self, job: &Job, storage: &Storage) -> io::Result<()> {

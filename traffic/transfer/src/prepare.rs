@@ -57,8 +57,10 @@ pub(crate) fn transfer(args: &GetArgs, items: Vec<Item>) -> Outcome<Transfer> {
 }
 
 fn options(args: &GetArgs, has_tls: bool) -> Outcome<Options> {
-    let window_bytes = args.window_bytes.map(u32::try_from).transpose();
-    let window_bytes = window_bytes.map_err(|_| Failure::new(Code::Usage, "--window-bytes is below 4G"))?;
+    // HTTP/2 has no larger windows (RFC 9113, section 6.9.1).
+    let window_bytes = args.window_bytes.map(i32::try_from).transpose();
+    let window_bytes = window_bytes.map_err(|_| Failure::new(Code::Usage, "--window-bytes is below 2G"))?;
+    let window_bytes = window_bytes.map(i32::unsigned_abs);
     // Without TLS nothing settles /2.
     let http = if args.http == Http::Auto && !has_tls { Http::One } else { args.http };
     let protocols: &'static [&'static [u8]] = match http {

@@ -5,7 +5,7 @@
 //! which ranges have come, of which ETag, so that a later run goes on from there; without a strong ETag there is none.
 
 use std::cell::Cell;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -79,14 +79,14 @@ impl Target {
     }
 
     /// What an earlier run left of it, if that can be gone on with.
-    pub(crate) fn left(&self, url: &str) -> Option<Left> {
+    pub(crate) fn left(&self, url: &str, seed: Option<u64>) -> Option<Left> {
         let path = self.path.as_ref()?;
         let text = std::fs::read_to_string(beside(path, ".part.json")).ok()?;
         let left: Left = serde_json::from_str(&text).ok()?;
         let length = std::fs::metadata(beside(path, ".part")).ok()?.len();
         let fits =
             left.done.iter().all(|[from, until]| from < until && *until <= length.min(left.size_bytes));
-        (left.url == url && fits).then_some(left)
+        (left.url == url && left.seed == seed && fits).then_some(left)
     }
 
     /// What an earlier run left is part of it.
@@ -103,7 +103,10 @@ impl Target {
     /// Note what has come, for a later run.
     pub(crate) fn note(&self, left: &Left) -> io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
-        std::fs::write(beside(path, ".part.json"), serde_json::to_vec(left)?)
+        // A note that is cut would take the one before with it.
+        let (note, new) = (beside(path, ".part.json"), beside(path, ".part.json.new"));
+        std::fs::write(&new, serde_json::to_vec(left)?)?;
+        std::fs::rename(new, note)
     }
 
     /// SHA-256 of what was written; none where it is not kept.
@@ -147,8 +150,18 @@ impl Target {
                 // A note that speaks of other bytes would outlive them.
                 gone(std::fs::remove_file(beside(path, ".part.json")))?;
             }
-            self.file =
-                Some(File::options().read(true).write(true).create(true).truncate(!goes_on).open(part)?);
+            let file = File::options().read(true).write(true).create(true).truncate(false).open(part)?;
+            // The lock goes with the file; until then another run leaves it alone.
+            file.try_lock().map_err(|error| match error {
+                TryLockError::WouldBlock => {
+                    io::Error::new(io::ErrorKind::ResourceBusy, "another run fetches it")
+                }
+                TryLockError::Error(error) => error,
+            })?;
+            if !goes_on {
+                file.set_len(0)?;
+            }
+            self.file = Some(file);
         }
         self.file.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -158,6 +171,9 @@ impl Target {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Left {
     url: String,
+    /// Of the data set: servers may give the files of all seeds one ETag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
     /// Strong ETag of all ranges.
     pub(crate) etag: String,
     /// Length of the whole file.
@@ -167,9 +183,15 @@ pub(crate) struct Left {
 
 impl Left {
     /// Of a file that is under way.
-    pub(crate) fn new(url: &str, etag: &str, size_bytes: u64, done: &RangeSet<u64>) -> Self {
+    pub(crate) fn new(
+        url: &str,
+        seed: Option<u64>,
+        etag: &str,
+        size_bytes: u64,
+        done: &RangeSet<u64>,
+    ) -> Self {
         let done = done.iter().map(|range| [range.start, range.end]).collect();
-        Self { url: url.into(), etag: etag.into(), size_bytes, done }
+        Self { url: url.into(), seed, etag: etag.into(), size_bytes, done }
     }
 
     /// The ranges that have come.

@@ -48,6 +48,8 @@ struct File {
     has_ranges: bool,
     /// Nothing of it was started yet.
     is_untouched: bool,
+    /// Parts that it is to come in.
+    parts: u32,
     pending: VecDeque<Range<u64>>,
     /// Bytes that came, or were there before.
     received: u64,
@@ -91,6 +93,7 @@ impl Dispatch {
             size: *size,
             has_ranges: true,
             is_untouched: true,
+            parts: 1,
             pending: VecDeque::new(),
             received: 0,
             moving: 0,
@@ -239,6 +242,7 @@ impl Dispatch {
         let least = self.least_part_bytes;
         let file = &mut self.files[number];
         file.is_untouched = false;
+        file.parts = parts;
         file.pending = match file.size {
             Some(size) => cut(0..size, parts, least),
             None if share.parallelism > 1 => one(0..least),
@@ -358,8 +362,7 @@ impl Dispatch {
             }
         }
         if let Some(end) = asked_to.filter(|end| has_ranges && *end < size) {
-            let wanted = u32::try_from((size - end) / self.least_part_bytes).unwrap_or(u32::MAX).clamp(1, 64);
-            file.pending = cut(end..size, wanted, self.least_part_bytes);
+            file.pending = cut(end..size, file.parts, self.least_part_bytes);
             if !queue.begun.contains(&number) {
                 queue.begun.push_front(number);
             }
@@ -396,15 +399,20 @@ impl Dispatch {
 
     fn over(&mut self, number: usize) {
         let file = &mut self.files[number];
+        let was_untouched = std::mem::replace(&mut file.is_untouched, false);
+        let was_begun = !std::mem::take(&mut file.pending).is_empty();
         file.is_over = true;
-        file.is_untouched = false;
-        file.pending.clear();
         let queue = &mut self.queues[file.chunk];
         queue.left.files -= 1;
         queue.left.bytes =
             queue.left.bytes.saturating_sub(file.size.unwrap_or(0).saturating_sub(file.received));
-        queue.begun.retain(|other| *other != number);
-        queue.untouched.retain(|other| *other != number);
+        // Looking for it among all files each time would take the square of their number.
+        if was_begun {
+            queue.begun.retain(|other| *other != number);
+        }
+        if was_untouched {
+            queue.untouched.retain(|other| *other != number);
+        }
     }
 
     /// Whether a file is whole or given up.

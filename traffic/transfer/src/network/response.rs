@@ -20,6 +20,8 @@ pub(crate) struct Asked {
     pub(crate) range: Option<Range<u64>>,
     /// Length that the file must have.
     pub(crate) size: Option<u64>,
+    /// Whether that was promised, and not only said by an answer.
+    pub(crate) is_promised: bool,
     /// ETag of what has come so far.
     pub(crate) etag: Option<String>,
     /// Nothing of it has come or is under way elsewhere: the whole file is as good as the range from 0 on.
@@ -116,7 +118,12 @@ fn right_size(asked: &Asked, size: Option<u64>) -> Result<(), Trouble> {
     match (asked.size, size) {
         (Some(wanted), Some(size)) if wanted != size => {
             let words = format!("{} has {size} bytes, not {wanted}", asked.url);
-            Err(Trouble::Final(Fault::new("length", words)))
+            // What an earlier answer said is no promise: there is another file now.
+            Err(if asked.is_promised {
+                Trouble::Final(Fault::new("length", words))
+            } else {
+                Trouble::Restart(words)
+            })
         }
         _ => Ok(()),
     }
@@ -164,7 +171,8 @@ mod tests {
 
     fn asked(range: Option<Range<u64>>) -> Asked {
         let url = Url::parse("http://a/b").unwrap();
-        Asked { range, size: Some(1_000), etag: Some("\"x\"".into()), is_first: false, url }
+        let etag = Some("\"x\"".into());
+        Asked { range, size: Some(1_000), is_promised: true, etag, is_first: false, url }
     }
 
     fn head(status: u16, headers: &[(&str, &str)]) -> response::Parts {
@@ -195,6 +203,10 @@ mod tests {
         }
         let longer = judged("bytes 100-199/1001", "\"x\"");
         assert!(matches!(longer, Err(Trouble::Final(fault)) if fault.code == "length"));
+        let learned = Asked { is_promised: false, ..asked(Some(100..200)) };
+        let other =
+            judge(&learned, &head(206, &[("content-range", "bytes 100-199/1001"), ("etag", "\"x\"")]));
+        assert!(matches!(other, Err(Trouble::Restart(_))), "another file than before begins anew");
     }
 
     #[test]

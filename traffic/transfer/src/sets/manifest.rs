@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which files there are: `manifest.json` of a data set, or one that somebody wrote for a download.
 
-use std::path::{Component, Path};
+use std::path::Path;
 
 use netjoule_measure::failure::{Code, Failure, Outcome};
 use serde::{Deserialize, Serialize};
@@ -86,10 +86,13 @@ impl Manifest {
     }
 }
 
-/// Whether `name` is a relative path that stays below its folder.
+/// Longest part of a name, bytes: file systems take 255, and what is under way has an ending of its own.
+const LONGEST_PART: usize = 255 - ".part.json.new".len();
+
+/// Whether `name` is a relative path that stays below its folder, the only one of its file, and not too long.
 pub(crate) fn is_inside(name: &str) -> bool {
-    let mut parts = Path::new(name).components().peekable();
-    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_))) && !name.ends_with('/')
+    let is_name = |part: &str| !["", ".", ".."].contains(&part) && part.len() <= LONGEST_PART;
+    name.split('/').all(is_name) && !name.contains('\0')
 }
 
 #[cfg(test)]
@@ -106,7 +109,8 @@ mod tests {
         for name in ["a", "a/b.bin", "..a/b"] {
             assert!(is_inside(name), "{name}");
         }
-        for name in ["", "/a", "../a", "a/../../b", ".", "a/"] {
+        let long = "a".repeat(LONGEST_PART + 1);
+        for name in ["", "/a", "../a", "a/../../b", ".", "a/", "a//b", "a/./b", "a\0", &long] {
             assert!(!is_inside(name), "{name}");
         }
     }
