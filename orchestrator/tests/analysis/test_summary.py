@@ -310,3 +310,40 @@ def test_a_control_row_has_its_kind_and_an_empty_cell_where_others_have_a_measur
     (table,) = energy_tables(rows)
     assert cells_of(table, "size") == ["64", "control"]
     assert cells_of(table, "late_ms") == ["3", ""]
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        ({}, "0.35"),
+        ({"floor_w": "0.39"}, None),
+        ({"hollow": "true"}, None),
+        ({"below_resolution_n": "1"}, None),
+    ],
+)
+def test_energy_above_floor_stands_beside_energy_where_the_floor_is_over_a_fifth(
+    change: dict[str, str], shown: str | None
+) -> None:
+    row = dict.fromkeys(("upper_limit_energy_per_work_j", "u95_energy_per_work_j", "e_d_j", "e_t_j"), "")
+    row |= {
+        "energy_per_work_j_ci95_high": "",
+        "tail_energy_j": "",
+        "runs_n": "2",
+        "n": "2",
+        "work_unit": "Mb",
+    }
+    row |= {"node": "client", "meter_id": "m", "device_model": "", "power_source": "measured"}
+    row |= {"radio_source": "wired", "p_a_w": "7", "delta_p_w": "2", "energy_per_work_j": "0.5"}
+    row |= {"below_resolution_n": "0", "hollow": "false"}
+    with_floor = {
+        "client": "fixed",
+        "kind": "work",
+        "floor_w": "0.6",
+        "energy_per_work_above_floor_j": "0.35",
+    }
+    without = {"client": "null", "kind": "control", "floor_w": "", "energy_per_work_above_floor_j": ""}
+    (table,) = energy_tables([row | with_floor | change, row | without])
+    columns = [column.name for column in table.columns]
+    found = cells_of(table, "above floor") if "above floor" in columns else None
+    assert found == (None if shown is None else [shown, "none"])
+    assert ("above floor: E without" in table.caption) is (shown is not None)

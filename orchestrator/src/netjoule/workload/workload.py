@@ -214,7 +214,7 @@ def effective(document: Document, beside: yamlfile.Beside = lambda _: ()) -> Doc
     document.value.update(
         description=value.get("description", ""),
         arm=arm,
-        control=value.get("control", load["control"] is not None and not _is_setting(arm, load)),
+        control=value.get("control", _has_control(arm, load)),
         factors=_factors(document, load),
         limits=_LIMITS | value.get("limits", {}),
         sync_pulses=value.get("sync_pulses", False),
@@ -311,6 +311,11 @@ def _lists(factors: Mapping[str, Any]) -> dict[str, Any]:
 def _is_setting(arm: str, load: Mapping[str, Any]) -> bool:
     """Whether arms differ in a setting of the load: then no control run does the same work as all of them."""
     return arm in load["factors"] and arm != load["arm"]
+
+
+def _has_control(arm: str, load: Mapping[str, Any]) -> bool:
+    """Whether there are control runs where a workload says nothing of them: of fixed windows alone."""
+    return load["control"] is not None and load["window"] == "fixed" and not _is_setting(arm, load)
 
 
 def find(name: str, library: Path) -> Path:

@@ -73,19 +73,20 @@ def test_every_decision_of_an_algorithm_is_kept_with_what_it_saw(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("factors", "field", "words"),
+    ("change", "field", "words"),
     [
-        ({"client": ["fixed", "curl"]}, "client", "not curl"),
-        ({"server": "nginx"}, "server", "a model"),
-        ({"request_bytes": 4096}, "request_bytes", "no such knob"),
-        ({"connections": 2}, "connections", "no such knob"),
-        ({"congestion_control": "bbr"}, "congestion_control", "no bbr"),
+        ({"factors": {"client": ["fixed", "curl"]}}, "factors.client", "not curl"),
+        ({"factors": {"server": "nginx"}}, "factors.server", "a model"),
+        ({"factors": {"request_bytes": 4096}}, "factors.request_bytes", "no such knob"),
+        ({"factors": {"connections": 2}}, "factors.connections", "no such knob"),
+        ({"factors": {"congestion_control": "bbr"}}, "factors.congestion_control", "no bbr"),
+        ({"arm": "client", "control": True}, "control", "no floor"),
     ],
 )
-def test_what_the_program_does_not_have_is_refused(factors: dict[str, Any], field: str, words: str) -> None:
-    document = WORKLOAD | {"factors": WORKLOAD["factors"] | factors}
+def test_what_the_program_does_not_have_is_refused(change: dict[str, Any], field: str, words: str) -> None:
+    document = WORKLOAD | change | {"factors": WORKLOAD["factors"] | change.get("factors", {})}
     load = load_of(loads.made(document, where="levels"), topology.load(TESTBED))
     with pytest.raises(UsageError) as told:
         load.require_fit()
     assert words in told.value.what
-    assert told.value.where.endswith(f"factors.{field}")
+    assert told.value.where.endswith(f"field {field}")

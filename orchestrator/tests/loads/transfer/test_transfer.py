@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -22,6 +23,8 @@ from tiny_campaign import CONSTANT_METER, netjoule, table, written
 import netjoule_contracts as contracts
 from netjoule import loads
 from netjoule.core.errors import UsageError
+from netjoule.core.reason import codes
+from netjoule.design.run_table import expand
 from netjoule.loads.transfer.clients import ours
 from netjoule.loads.transfer.load import TransferLoad
 from netjoule.loads.transfer.servers.server import SOFTWARE
@@ -47,7 +50,11 @@ def _ports_that_nobody_has(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def workload(
-    clients: Sequence[str] = ("curl",), *, transfer: dict[str, Any] | None = None, **factors: Any
+    clients: Sequence[str] = ("curl",),
+    *,
+    transfer: dict[str, Any] | None = None,
+    control: bool | None = None,
+    **factors: Any,
 ) -> Workload:
     value = {
         "schema_version": 2,
@@ -57,6 +64,7 @@ def workload(
         "transfer": transfer or {},
         "blocks": 1,
         "timing": TIMING,
+        **({} if control is None else {"control": control}),
     }
     return loads.made(value, where="test")
 
@@ -124,6 +132,10 @@ def outcomes(of: Workload, least_s: float = 1e-6) -> list[Outcome]:
         ({"transfer": {"sets": {"own": [OWN, OWN]}}}, "transfer.sets.own.1.kind: kind small is there twice"),
         ({"transfer": {"sets": {"own": [OWN | {"min_bytes": 900}]}}}, "transfer.sets.own.0.mean_bytes"),
         ({"offered_rate_mbps": 1}, "transfer has no factor offered_rate_mbps"),
+        (
+            {"clients": ["fixed", "null"], "control": True},
+            "factors.client: null is the control arm; leave it out of client, or write control: false",
+        ),
     ],
 )
 def test_what_no_run_can_do_is_refused(factors: dict[str, Any], words: str) -> None:
@@ -168,6 +180,27 @@ def test_null_writes_and_verifies_the_same_bytes_without_a_connection() -> None:
     (transfer,) = document.content["runs"]
     assert (transfer["http_version"], transfer["window_effective_bytes"]) == (None, None)
     assert sum(row["bytes"] for row in transfer["intervals"]) == 12 * 131072
+
+
+def test_a_mini_block_has_a_control_run_where_it_is_asked_for() -> None:
+    assert workload(["fixed", "curl"]).arms == ("fixed", "curl")
+    of = workload(["fixed", "curl"], control=True, concurrency=[1, 4])
+    rows = expand(of, 5)
+    assert Counter((row.cell, row.kind) for row in rows) == {
+        (cell, kind): runs for cell in of.cells for kind, runs in (("work", 2), ("control", 1))
+    }
+    asked = {row.condition(of, 5).factors["client"] for row in rows if row.kind == "control"}
+    assert asked == {"null"}
+
+
+@pytest.mark.parametrize(
+    ("client", "reason"), [("fixed", None), ("h1", None), ("curl", "floor_other_program")]
+)
+def test_the_floor_is_of_clients_that_store_and_check_as_null_does(client: str, reason: str | None) -> None:
+    load = TransferLoad(workload([client], control=True), topology())
+    found = load.compare(Kept({}, {1: {"client": client}}), Kept({"run_id": "n"}, {1: {"client": "null"}}))
+    assert found == {"run_id": "n", "comparable": reason is None, "reason": reason, "warnings": []}
+    assert reason is None or reason in codes()
 
 
 def test_a_set_of_ones_own_is_served_fetched_and_verified() -> None:

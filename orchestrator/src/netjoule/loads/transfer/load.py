@@ -34,6 +34,7 @@ from netjoule.workload.workload import Workload
 
 _MOST_REPEATS = 200
 """Of one run: each is held ready, and what others save stays in memory until the run has ended."""
+_OTHER_PROGRAM = "floor_other_program"
 
 
 class TransferLoad(Load):
@@ -97,6 +98,12 @@ class TransferLoad(Load):
                     "runs",
                     f"fetched {told:g} Mb, and the work of run.json is {quantity:g} Mb",
                 )
+
+    def compare(self, own: Kept, control: Kept) -> Mapping[str, Any]:
+        """Programs of others neither store nor check as null does: its energy is no part of theirs."""
+        is_ours = all(CLIENTS[one["client"]].invocation is None for one in own.documents.values())
+        reason = None if is_ours else _OTHER_PROGRAM
+        return {"run_id": control.run["run_id"], "comparable": is_ours, "reason": reason, "warnings": []}
 
     # -- running -----------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import netjoule_contracts as contracts
 from netjoule.core.errors import did_you_mean
 from netjoule.core.yamlfile import Document
 from netjoule.loads.transfer.clients.arms import CLIENTS
-from netjoule.loads.transfer.clients.ours import CONNECTIONS, FACTORS, FIXED, Knobs
+from netjoule.loads.transfer.clients.ours import CONNECTIONS, FACTORS, FIXED, NULL, Knobs
 from netjoule.loads.transfer.clients.task import MOST_CONNECTIONS
 from netjoule.loads.transfer.servers.server import SOFTWARE
 from netjoule.topology.paths import path_elements
@@ -120,6 +120,9 @@ def complete(document: Document, _folder: Path | None) -> None:
     value["transfer"] = {**_DEFAULTS, **value.get("transfer", {})}
     if value["sync_pulses"]:
         raise document.refuse(("sync_pulses",), "transfers have no bursts", "leave sync_pulses out")
+    if value["control"] and NULL in value["factors"]["client"]:
+        step = "leave it out of client, or write control: false"
+        raise document.refuse(("factors", "client"), "null is the control arm", step)
     _check_datasets(document)
     _check_versions(document)
     _check_connections(document)

@@ -51,7 +51,7 @@ class SimulatedTransferLoad(TransferLoad):
     def require_fit(self) -> None:
         """Refuse what the program does not have. Raises UsageError, naming the field."""
         for field, what, step in _unfit(self._workload):
-            where = f"workload {self._workload.name}, field factors.{field}"
+            where = f"workload {self._workload.name}, field {field}"
             raise UsageError(what, where=where, next_step=step)
 
     def require_programs(self) -> None:
@@ -241,15 +241,17 @@ def _connection(condition: Condition) -> dict[str, Any]:
 def _unfit(workload: Workload) -> Iterator[tuple[str, str, str]]:
     """What of a workload the program does not have: field, what, next step."""
     factors = workload.factors
+    if workload.control:
+        yield "control", "a simulated client neither stores nor checks, so it has no floor", "leave it out"
     if others := sorted({*map(str, factors["client"])} - {*_CLIENTS}):
         what = f"a simulated client is one of ours over HTTP/1.1, not {', '.join(others)}"
-        yield "client", what, f"name {', '.join(_CLIENTS)}"
+        yield "factors.client", what, f"name {', '.join(_CLIENTS)}"
     for name, one in _ONE.items():
         if {*map(str, factors[name])} != {one}:
-            yield name, "a simulated server is a model that speaks HTTP/1.1", f"leave {name} out"
+            yield f"factors.{name}", "a simulated server is a model that speaks HTTP/1.1", f"leave {name} out"
     for name in _LEFT_OUT:
         if name in factors:
-            yield name, "a simulated transfer has no such knob", f"leave {name} out"
+            yield f"factors.{name}", "a simulated transfer has no such knob", f"leave {name} out"
     known = ", ".join(_CONTROLS)
     if unknown := sorted({*map(str, factors.get("congestion_control", ["cubic"]))} - {*_CONTROLS}):
-        yield "congestion_control", f"a simulated server has no {unknown[0]}", f"name {known}"
+        yield "factors.congestion_control", f"a simulated server has no {unknown[0]}", f"name {known}"

@@ -22,7 +22,8 @@ class Workload(Document, frozen=True, kw_only=True):
     load: str
     # Factor whose values are compared inside a mini-block; the load's own when absent.
     arm: str | None = None
-    # Whether every mini-block has the load's control arm, too; when absent it has, where the load has one.
+    # Whether every mini-block has the load's control arm, too; when absent it has, where the load has one and
+    # works for a fixed time.
     control: bool | None = None
     # Values of each factor, one or a list; which there are, and their ranges, says factors.json. Every
     # combination but the arm's is a cell.
