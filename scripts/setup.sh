@@ -25,7 +25,7 @@ command -v go >/dev/null || TEST_EXTRAS+=(go)
 GUEST_PACKAGES=(qemu-system-x86 busybox-static kmod wireless-regdb)
 # netbase: D-ITG asks /etc/protocols for the number of TCP, and says nothing where there is none.
 GUEST_TEST_PACKAGES=(nftables tcpdump tshark wireless-tools d-itg netbase netperfmeter ns2)
-OLDEST_RUST=1.88
+OLDEST_RUST=1.89
 OLDEST_PYTHON=3.11
 
 say() { printf 'setup: %s\n' "$*"; }
