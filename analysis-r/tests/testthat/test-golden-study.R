@@ -1,15 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # docs/findings.md quotes what the analysis says of the shipped campaigns of the study.
-root <- function(...) file.path(contracts_dir(), "..", "..", ...)
-
-shipped <- function(name) {
-  folder <- tempfile("golden")
-  utils::untar(root("results", "golden", paste0(name, ".tar.xz")), exdir = folder)
-  list.dirs(folder, recursive = FALSE)
-}
-
-page <- function() paste(readLines(root("docs", "findings.md"), encoding = "UTF-8"), collapse = "\n")
 
 # Campaign, how often its family tests, and the section of the page.
 sections <- list(
@@ -22,7 +13,7 @@ for (of in sections) {
     family <- campaign_statistics(read_campaign(shipped(of[[1]])))$contrasts[in_family == TRUE]
     expect_identical(nrow(family), of[[2]])
     expect_true(all(family$inference == "tested"))
-    section <- sub("\n## .*", "", sub(paste0(".*\n## ", of[[3]]), "", page()))
+    section <- sub("\n## .*", "", sub(paste0(".*\n## ", of[[3]]), "", page("findings.md")))
     quoted <- vapply(family$words, grepl, NA, x = section, fixed = TRUE)
     expect_identical(family$words[!quoted], character())
   })
@@ -59,7 +50,7 @@ for (application in c("skype", "youtube")) {
   test_that(paste("the findings have Table IV of the shipped campaign:", application), {
     rows <- campaign_tables(read_campaign(shipped(paste0(application, "-short"))))$table_iv
     for (sender in c("udp", "dccp")) {
-      expect_match(page(), table_iv_line(rows[meter_id == "client-cpu" & transport == sender]), fixed = TRUE)
+      expect_match(page("findings.md"), table_iv_line(rows[meter_id == "client-cpu" & transport == sender]), fixed = TRUE)
     }
   })
 }

@@ -17,7 +17,7 @@ use crate::radio_states::presets::{find, NAMES};
 use crate::radio_states::{Machine, Spent};
 use crate::range::{within, ParameterError};
 
-/// State of a radio in its lowest state, whatever that is called.
+/// State of a radio that was in its lowest state all the while, whatever that is called.
 const IDLE: &str = "idle";
 
 /// An access network as a running link is told of it.
@@ -222,7 +222,8 @@ impl<P> Access<P> {
         });
         let states: BTreeMap<_, _> = states.collect();
         let counts = std::mem::take(&mut self.counts);
-        let is_idle = self.machine.is_at_rest();
+        // One that dozes for less than a step, as between a file's last byte and the answer to its close, is not idle.
+        let is_idle = self.machine.is_at_rest() && states.values().filter(|told| told.time_s > 0.0).count() <= 1;
         self.told = spent;
         AccessStep {
             radio_states: self.radio_states.clone(),
@@ -249,7 +250,7 @@ fn way(direction: Direction) -> usize {
 pub struct AccessStep {
     /// Preset of the radio.
     pub radio_states: String,
-    /// Its state at the end: `idle` in the lowest one.
+    /// Its state at the end: `idle` if it was in the lowest one all the while.
     pub state: String,
     /// Energy of the radio, all states.
     pub energy_j: f64,

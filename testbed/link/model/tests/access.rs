@@ -76,6 +76,16 @@ fn a_promotion_holds_the_first_packet_of_an_idle_flow_and_no_other() {
 }
 
 #[test]
+fn a_radio_that_dozes_for_less_than_a_step_is_not_idle() {
+    // Awake for 0.2 s after each packet up: asleep from 1.21 s to 1.31 s, a step's length but no whole step.
+    let mut rig = behind(&access("energybox-s2", None));
+    times(&mut rig, &[(S_NS + 10 * MS, CLIENT, 100), (S_NS + 310 * MS, CLIENT, 100)], 3 * S_NS);
+    let states: Vec<_> = rig.lines.iter().map(|line| line.access.as_ref().unwrap().state.as_str()).collect();
+    assert_eq!(states[12], "psm");
+    assert!(states[9] == "idle" && states[10..16].iter().all(|state| *state != "idle") && states[17] == "idle");
+}
+
+#[test]
 fn energies_of_one_packet_are_those_of_the_closed_form() {
     // LTE: a promotion, 0.1 s of continuous reception, half of 20 ms and of 10 s of cycles; pagings before and after.
     let mut rig = behind(&access("mobisys12", None));

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# What the shipped campaigns of transfers hold: the mechanisms that the studies of Guner and Kosar (2018) tell of, and
+# the numbers that docs/findings-transfers.md quotes.
+
+# Cells of a campaign as metered by one meter, and published values beside it.
+of_transfers <- function(name, meter = "s5-seed") {
+  campaign <- read_campaign(shipped(paste0("transfer-", name)))
+  rows <- transfer_rows(campaign)
+  cells <- transfer_summary(campaign, rows)
+  published <- transfer_published(campaign, rows)
+  list(
+    cells = cells[meter_id == meter], published = if (nrow(published) > 0L) published[meter_id == meter],
+    every_meter = published
+  )
+}
+
+# One measure of the only cell that has these factors.
+measure_at <- function(cells, ..., measure = "throughput_mbps") {
+  for (name in ...names()) cells <- cells[as.character(cells[[name]]) == as.character(...elt(match(name, ...names())))]
+  stopifnot(nrow(cells) == 1L)
+  cells[[measure]]
+}
+
+test_that("files at once: small files gain most, and one at a time they crawl", {
+  cells <- of_transfers("concurrency")$cells
+  mbps <- function(set, at_once) measure_at(cells, dataset = set, concurrency = at_once)
+  gain <- function(set) mbps(set, 16) / mbps(set, 1)
+  expect_gte(mbps("html-1", 1), 2.3)
+  expect_lte(mbps("html-1", 1), 3.3)
+  expect_gte(mbps("html-1", 16), 34)
+  expect_gte(gain("html-1"), 11)
+  expect_gte(gain("image-1"), 5)
+  expect_gte(gain("video-1"), 3)
+})
+
+test_that("HTTP versions: one connection is held back by its window, four are not", {
+  cells <- of_transfers("http-versions")$cells
+  mbps <- function(connections) measure_at(cells, http = "2", connections = connections)
+  expect_lte(mbps(1), 32)
+  expect_gte(mbps(4) / mbps(1), 1.8)
+})
+
+test_that("two files back to back or at once pay one tail", {
+  cells <- of_transfers("tail")$cells
+  for (network in c("wifi", "lte")) {
+    tail_j <- function(set, at_once) {
+      measure_at(cells, dataset = set, access = network, concurrency = at_once, measure = "radio_tail_e_j")
+    }
+    one <- tail_j("one-16mb", 1)
+    expect_gt(one, 0)
+    expect_equal(tail_j("two-16mb", 1), one, tolerance = 0.05)
+    expect_equal(tail_j("two-16mb", 2), one, tolerance = 0.05)
+  }
+})
+
+test_that("writes of 1 KB cost twice the CPU of 16 KB, those of 64 KB as much", {
+  cells <- of_transfers("request-size")$cells
+  for (at_once in c(1, 4, 16)) {
+    cpu_s <- function(bytes) {
+      measure_at(cells, concurrency = at_once, request_bytes = bytes, measure = "cpu_s_per_100_mb")
+    }
+    expect_gte(cpu_s(1024) / cpu_s(16384), 2)
+    expect_equal(cpu_s(65536), cpu_s(16384), tolerance = 0.15)
+  }
+})
