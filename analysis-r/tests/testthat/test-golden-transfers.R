@@ -64,3 +64,28 @@ test_that("writes of 1 KB cost twice the CPU of 16 KB, those of 64 KB as much", 
     expect_equal(cpu_s(65536), cpu_s(16384), tolerance = 0.15)
   }
 })
+
+# A published value and ours as the findings have them.
+published_line <- function(row) {
+  number <- function(value) formatC(signif(value, 3), format = "fg", digits = 3, flag = "#")
+  apart <- c(path = "sydney", access = "wifi", device = "galaxy-s5")
+  elsewhere <- unlist(lapply(intersect(names(apart), names(row)), function(name) {
+    setdiff(sub("^wifi-.*", "wifi", row[[name]]), apart[[name]])
+  }))
+  unit <- if (row$unit == "1") "" else paste0(" ", row$unit)
+  sprintf(
+    "| %d | %s | %s, %s | %s | %s%s (%s to %s) |", row$statement,
+    paste(c(sub(":.*", "", row$dataset), elsewhere), collapse = ", "), plain_quantity(row$quantity),
+    paste(c(row$compared, if (!is.na(row$against)) c("against", row$against)), collapse = " "),
+    paste0(row$printed, if (!is.na(row$published_low)) unit),
+    number(row$ours), unit, number(row$ours_ci95_low), number(row$ours_ci95_high)
+  )
+}
+
+for (name in c("concurrency", "algorithms")) {
+  test_that(paste("the findings quote every published value beside ours:", name), {
+    rows <- of_transfers(name)$published
+    lines <- vapply(split(rows, seq_len(nrow(rows))), published_line, "")
+    expect_identical(unname(lines[!vapply(lines, grepl, NA, x = page("findings-transfers.md"), fixed = TRUE)]), character())
+  })
+}
