@@ -72,10 +72,10 @@ pub(crate) struct GetArgs {
     #[arg(long, value_name = "NAME", requires = "from")]
     pub(crate) dataset: Option<String>,
     /// Of the data set
-    #[arg(long, default_value_t = 1, requires = "dataset")]
+    #[arg(long, default_value_t = 1, requires = "dataset", conflicts_with_all = ["urls", "manifest"])]
     pub(crate) seed: u64,
     /// As many files of the data set
-    #[arg(long, value_name = "N", requires = "dataset")]
+    #[arg(long, value_name = "N", requires = "dataset", conflicts_with_all = ["urls", "manifest"])]
     pub(crate) files: Option<u64>,
     /// Folder on the server of the manifest's or data set's files; or `memory`: a data set without a network
     #[arg(long, value_name = "URL", conflicts_with = "urls")]
@@ -120,16 +120,16 @@ pub(crate) struct GetArgs {
     #[arg(long, default_value = "frugal", value_parser = word::<Objective>)]
     pub(crate) objective: Objective,
     /// As fast as possible within so many joules; needs --energy-stdin or --power-model
-    #[arg(long, value_name = "J", conflicts_with = "objective", requires = "energy")]
+    #[arg(long, value_name = "J", conflicts_with = "objective", requires = "energy", value_parser = above_zero)]
     pub(crate) budget_j: Option<f64>,
     /// How long a level is probed
-    #[arg(long, value_name = "S", default_value_t = 5.0)]
+    #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = above_zero)]
     pub(crate) interval_s: f64,
     /// Rate of the path, where it is known; else it is measured
-    #[arg(long, value_name = "MBPS")]
+    #[arg(long, value_name = "MBPS", value_parser = above_zero)]
     pub(crate) bandwidth_mbps: Option<f64>,
     /// Round trip of the path, where it is known; else it is measured
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = above_zero)]
     pub(crate) rtt_ms: Option<f64>,
 
     /// Give a file up when nothing of it has come for so long
@@ -168,6 +168,11 @@ pub(crate) enum To {
 
 fn size(text: &str) -> Result<u64, String> {
     units::size_bytes(text).map_err(|error| error.to_string())
+}
+
+fn above_zero(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "is no number above 0".to_owned())
 }
 
 /// A word of one of the scheduler's choices, as its documents have it.
@@ -212,6 +217,12 @@ mod tests {
             "get http://a/ --out x --to ring",
             "get http://a/ --request-bytes 1x",
             "get http://a/ --budget-j 5",
+            "get http://a/ --budget-j 0 --energy-stdin",
+            "get http://a/ --seed 3",
+            "get --manifest m.json --files 3",
+            "get http://a/ --interval-s nan",
+            "get http://a/ --bandwidth-mbps inf",
+            "get http://a/ --rtt-ms 0",
             "get http://a/ --power-model 1,0.075",
             "get http://a/ --power-model 1,0.075,0.015 --energy-stdin",
         ] {

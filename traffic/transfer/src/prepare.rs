@@ -89,8 +89,10 @@ fn options(args: &GetArgs, has_tls: bool) -> Outcome<Options> {
 fn storage(args: &GetArgs) -> Outcome<Storage> {
     match args.to {
         None => {
-            let made = std::fs::create_dir_all(&args.out);
-            made.map_err(Failure::system(format!("make the folder {}", args.out.display())))?;
+            let lacks = |error| {
+                Failure::new(Code::HostLacks, format!("make the folder {}: {error}", args.out.display()))
+            };
+            std::fs::create_dir_all(&args.out).map_err(lacks)?;
             Ok(Storage::Folder(args.out.clone()))
         }
         Some(To::Ring) => {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use netjoule_measure::failure::{Code, Failure, Outcome};
+use percent_encoding::percent_decode_str;
 use url::Url;
 
 use crate::cli::GetArgs;
@@ -19,16 +20,29 @@ pub(crate) fn items(args: &GetArgs) -> Outcome<Vec<Item>> {
         (_, Some(path)) => of_manifest(&Manifest::read(path)?, args)?,
         _ => args.urls.iter().map(|text| of_url(text)).collect::<Outcome<_>>()?,
     };
+    own_names(&items)?;
+    Ok(items)
+}
+
+/// Refuses two files of one name, and one whose name is a folder of another.
+fn own_names(items: &[Item]) -> Outcome<()> {
     let mut names = BTreeSet::new();
     // What is under way stands beside its final name.
-    let own = |item: &Item| ["", ".part", ".part.json"].map(|ending| format!("{}{ending}", item.name));
-    for item in &items {
-        if !own(item).into_iter().all(|name| names.insert(name)) {
-            let words = format!("two files would be called {}: name them in a manifest", item.name);
-            return Code::Usage.fail(words);
+    let own =
+        |name: &str| ["", ".part", ".part.json", ".part.json.new"].map(|ending| format!("{name}{ending}"));
+    for Item { name, .. } in items {
+        if !own(name).into_iter().all(|name| names.insert(name)) {
+            return Code::Usage.fail(format!("two files would be called {name}: name them in a manifest"));
         }
     }
-    Ok(items)
+    for Item { name, .. } in items {
+        let mut folders = name.match_indices('/').map(|(end, _)| &name[..end]);
+        if let Some(folder) = folders.find(|folder| names.contains(*folder)) {
+            return Code::Usage
+                .fail(format!("{folder} would be a file and the folder of {name}: rename one"));
+        }
+    }
+    Ok(())
 }
 
 fn of_manifest(manifest: &Manifest, args: &GetArgs) -> Outcome<Vec<Item>> {
@@ -57,15 +71,18 @@ fn of_manifest(manifest: &Manifest, args: &GetArgs) -> Outcome<Vec<Item>> {
     manifest.files.iter().enumerate().map(item).collect()
 }
 
-/// A file of which only the URL is known: it is called as its last part.
+/// A file of which only the URL is known: it is called as its last part, decoded where that makes a name.
 fn of_url(text: &str) -> Outcome<Item> {
     let url = url(text)?;
     let name = url.path_segments().and_then(|mut parts| parts.next_back()).unwrap_or("");
-    let name = if name.is_empty() { "index.html" } else { name };
-    if !manifest::is_inside(name) {
+    let decoded = percent_decode_str(name).decode_utf8().ok();
+    let decoded = decoded.filter(|name| !name.contains(|c: char| c == '/' || c.is_control()));
+    let name = decoded.unwrap_or(name.into()).into_owned();
+    let name = if name.is_empty() { "index.html".to_owned() } else { name };
+    if !manifest::is_inside(&name) {
         return Code::Usage.fail(format!("{text}: its last part is no name of a file"));
     }
-    Ok(Item { name: name.to_owned(), url, size: None, sha256: None, signed: None })
+    Ok(Item { name, url, size: None, sha256: None, signed: None })
 }
 
 fn url(text: &str) -> Outcome<Url> {
@@ -105,8 +122,22 @@ mod tests {
         let name = |text: &str| of_url(text).map(|item| item.name);
         assert_eq!(name("http://a/b/c.iso?x=1").unwrap(), "c.iso");
         assert_eq!(name("http://a").unwrap(), "index.html");
+        assert_eq!(name("http://a/d%C3%A9j%C3%A0%20vu+.pdf").unwrap(), "déjà vu+.pdf");
+        for kept in ["b%2Fc", "b%00", "b%1B", "b%FF"] {
+            assert_eq!(name(&format!("http://a/{kept}")).unwrap(), kept);
+        }
         for bad in ["ftp://a/b", "a/b", "http://me:secret@a/b"] {
             assert!(name(bad).is_err_and(|failure| !failure.message.contains("secret")), "{bad}");
+        }
+    }
+
+    #[test]
+    fn no_file_stands_where_another_or_its_folder_does() {
+        let item = |name: &&str| Item { name: (*name).to_owned(), ..of_url("http://a/b").unwrap() };
+        let are_own = |names: &[&str]| own_names(&names.iter().map(item).collect::<Vec<_>>()).is_ok();
+        assert!(are_own(&["a", "b/a", "b/c/a", "ab/c"]));
+        for names in [["a", "a"], ["a", "a.part"], ["a", "a/b"], ["a/b/c", "a/b"], ["a.part/b", "a"]] {
+            assert!(!are_own(&names), "{names:?}");
         }
     }
 

@@ -63,6 +63,9 @@ impl Manifest {
             let version = self.schema_version;
             return Err(format!("has schema_version {version}; this program reads {SCHEMA_VERSION}"));
         }
+        if self.files.is_empty() {
+            return Err("names no file".to_owned());
+        }
         for file in &self.files {
             let name = &file.name;
             if !is_inside(name) {
@@ -118,7 +121,7 @@ mod tests {
     #[test]
     fn what_no_manifest_says_is_refused() {
         assert_eq!(read(r#"{"name":"a"}"#), Ok(()));
-        for bad in [r#"{"name":"../a"}"#, r#"{"name":"a","sha256":"12"}"#, r#"{"name":"a","size":1}"#] {
+        for bad in ["", r#"{"name":"../a"}"#, r#"{"name":"a","sha256":"12"}"#, r#"{"name":"a","size":1}"#] {
             assert!(read(bad).is_err(), "{bad}");
         }
     }

@@ -122,6 +122,15 @@ fn a_full_disk_is_one_sentence_and_no_file() {
 }
 
 #[test]
+fn a_folder_that_cannot_be_is_a_lack_of_this_host() {
+    let place = Place::new("folder");
+    std::fs::remove_dir(place.0.join("out")).unwrap();
+    std::fs::write(place.0.join("out"), "a file").unwrap();
+    let output = place.command(&["http://127.0.0.1:9/a"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+#[test]
 fn a_held_run_sends_nothing_before_the_word() {
     let place = Place::new("held");
     let server = Server::start(|asked| Reply::file(asked, b"here", "\"x\""));
