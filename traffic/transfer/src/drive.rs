@@ -21,7 +21,7 @@ use crate::network::origin::Origin;
 use crate::pace::Pace;
 use crate::power_model::PowerModel;
 use crate::prepare::buffer_bytes;
-use crate::progress::Progress;
+use crate::progress::{Progress, Seen};
 
 /// Length of the report's intervals.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Intervals between two notes of what has come.
 const NOTE_EVERY: u64 = 10;
 
-/// A file begins anew so often, at most.
+/// A file begins anew so often, at most; what breaks off each time for as long as a server is waited for, too.
 const MOST_RESTARTS: u32 = 5;
 
 type Ending = (u64, Result<(), Trouble>);
@@ -172,7 +172,7 @@ impl Run {
         self.transfer.scheduler.borrow_mut().ended(id, how);
         match result {
             Ok(()) => self.settle(file),
-            Err(Trouble::Restart(words)) => self.restart(file, words),
+            Err(Trouble::Restart(fault)) => self.restart(file, fault),
             Err(Trouble::Final(fault)) => self.give_up(file, &fault),
             Err(Trouble::Server(fault)) => self.give_up_server(file, &fault),
             Err(Trouble::Fatal(fault)) => self.give_up_all(&fault),
@@ -195,12 +195,16 @@ impl Run {
         }
     }
 
-    fn restart(&mut self, file: usize, words: String) {
+    fn restart(&mut self, file: usize, fault: Fault) {
         self.stop(|other| other == file);
         let job = &self.transfer.jobs[file];
-        if job.restarts.get() >= MOST_RESTARTS {
-            let words = format!("{words}; {MOST_RESTARTS} new starts did not help");
-            return self.give_up(file, &Fault::new("changed", words));
+        let patience = self.transfer.options.patience;
+        // A connection that breaks off may be better after a while.
+        let may_heal = fault.code == "connection"
+            && job.restarting_since.get().is_none_or(|since| since.elapsed() <= patience);
+        if job.restarts.get() >= MOST_RESTARTS && !may_heal {
+            let sentence = format!("{}; {} new starts did not help", fault.sentence, job.restarts.get());
+            return self.give_up(file, &Fault { sentence, ..fault });
         }
         job.restart();
         self.transfer.again();
@@ -266,8 +270,22 @@ impl Run {
             self.measure_path();
         }
         if self.progress.is_shown() {
-            let of = self.transfer.jobs.iter().map(|job| job.size.get()).sum::<Option<u64>>();
-            self.progress.show(self.transfer.bytes.get(), of, self.pace.rate(), self.pace.power_w());
+            self.progress.show(&self.seen());
+        }
+    }
+
+    fn seen(&self) -> Seen {
+        let jobs = &self.transfer.jobs;
+        let of = jobs.iter().map(|job| job.size.get()).sum::<Option<u64>>();
+        // What was there before has come, too; what came twice has come once.
+        let there = of.map(|of| of.saturating_sub(self.transfer.scheduler.borrow().left_bytes()));
+        Seen {
+            over_n: jobs.iter().filter(|job| job.outcome.borrow().is_some()).count(),
+            files_n: jobs.len(),
+            bytes: there.unwrap_or(self.transfer.bytes.get()),
+            of,
+            rate_bytes_per_s: self.pace.rate(),
+            power_w: self.pace.power_w(),
         }
     }
 

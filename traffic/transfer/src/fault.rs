@@ -20,6 +20,11 @@ impl Fault {
         Self { code, sentence: sentence.into() }
     }
 
+    /// The file was another one than before, or came otherwise than was asked for.
+    pub(crate) fn changed(sentence: impl Into<String>) -> Self {
+        Self::new("changed", sentence)
+    }
+
     /// Exit code of a command in which this was the gravest: 4 where what came is not what was promised, 3 where this
     /// host has no room, else 1.
     pub(crate) fn exit(&self) -> u8 {
@@ -40,8 +45,9 @@ pub(crate) enum Trouble {
     Broken(String),
     /// The server is busy: again after a time, which it may have told.
     Busy(Option<Duration>, String),
-    /// There is another file there now, or no ranges: from the start, in one piece.
-    Restart(String),
+    /// There is another file there now, no ranges, or no way to go on: from the start, in one piece. What is wrong where
+    /// that does not help.
+    Restart(Fault),
     /// It is somewhere else.
     Moved(url::Url),
     /// Of this file: nothing will help.

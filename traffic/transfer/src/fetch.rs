@@ -120,7 +120,7 @@ pub(crate) async fn part(transfer: Rc<Transfer>, mut part: Part) -> Result<(), T
     if job.item.url.scheme() == MEMORY {
         return make(&transfer, job, &mut part).await;
     }
-    let mut effort = Effort::new();
+    let mut effort = Effort::new(job.restarts.get());
     loop {
         let before = part.next;
         let trouble = match attempt(&transfer, job, &mut part).await {
@@ -156,6 +156,8 @@ pub(crate) async fn part(transfer: Rc<Transfer>, mut part: Part) -> Result<(), T
 
 /// How much was tried since something came.
 struct Effort {
+    /// How often the file began anew before.
+    restarts: u32,
     since: Instant,
     failures: u32,
     busy: u32,
@@ -165,13 +167,13 @@ struct Effort {
 }
 
 impl Effort {
-    fn new() -> Self {
-        Self { since: Instant::now(), failures: 0, busy: 0, bytes: 0, moves: 0 }
+    fn new(restarts: u32) -> Self {
+        Self { restarts, since: Instant::now(), failures: 0, busy: 0, bytes: 0, moves: 0 }
     }
 
     fn came(&mut self, something: bool) {
         if something {
-            *self = Self { moves: self.moves, ..Self::new() };
+            *self = Self { moves: self.moves, ..Self::new(self.restarts) };
         }
     }
 
@@ -183,7 +185,8 @@ impl Effort {
         } else if self.since.elapsed() > patience {
             return Err(Trouble::Final(Fault::new("connection", words)));
         }
-        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(8)).min(LONGEST_PAUSE);
+        let pause =
+            FIRST_PAUSE.saturating_mul(1 << (self.restarts + self.failures).min(8)).min(LONGEST_PAUSE);
         self.failures += 1;
         Ok(pause)
     }
@@ -246,8 +249,8 @@ fn asked(job: &Job, part: &Part) -> Result<Asked, Trouble> {
     let end = part.end.or(size);
     let is_whole = part.next == 0 && (end.is_none() || end == size);
     if part.next > part.first && (etag.is_none() || end.is_none()) {
-        let why = "has no strong ETag, so that it cannot be gone on with";
-        return Err(Trouble::Restart(format!("{url} {why}")));
+        let why = "broke off, and without a length and a strong ETag it cannot be gone on with";
+        return Err(Trouble::Restart(Fault::new("connection", format!("{url} {why}"))));
     }
     let range = end.filter(|_| !is_whole).map(|end| part.next..end);
     let (is_promised, is_first) = (job.item.size.is_some(), part.next == 0 && job.is_first());
@@ -273,6 +276,9 @@ async fn ask(transfer: &Transfer, asked: &Asked) -> Result<(Lease, Answer), Trou
             }
             Err(why) => {
                 lease.connection.retire();
+                if lease.connection.speaks_otherwise.get() {
+                    return Err(origin.speaks_otherwise());
+                }
                 if lease.connection.answered.get() == 0 {
                     return Err(Trouble::Unanswered(format!("{} does not answer: {why}", asked.url)));
                 }

@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::ops::Range;
+use std::time::Instant;
 
 use rangemap::RangeSet;
 use ring::digest;
@@ -47,8 +48,9 @@ pub(crate) struct Job {
     pub(crate) etag: RefCell<Option<String>>,
     /// Requests under way.
     pub(crate) parts: Cell<u32>,
-    /// How often it began anew.
+    /// How often it began anew, and since when.
     pub(crate) restarts: Cell<u32>,
+    pub(crate) restarting_since: Cell<Option<Instant>>,
     /// How it ended.
     pub(crate) outcome: RefCell<Option<Result<(), Fault>>>,
     target: RefCell<Target>,
@@ -82,6 +84,7 @@ impl Job {
             etag: RefCell::default(),
             parts: Cell::new(0),
             restarts: Cell::new(0),
+            restarting_since: Cell::new(None),
             outcome: RefCell::default(),
             target: RefCell::new(Target::new(storage, &item.name)),
             done: RefCell::default(),
@@ -130,7 +133,8 @@ impl Job {
         let is_other = self.was_answered.replace(true) && coming.etag != *etag;
         let is_longer = self.size.get().is_some_and(|size| coming.size.is_some_and(|other| other != size));
         if is_other || is_longer {
-            return Err(Trouble::Restart(format!("{} was changed", self.url.borrow())));
+            let words = format!("{} was changed", self.url.borrow());
+            return Err(Trouble::Restart(Fault::changed(words)));
         }
         etag.clone_from(&coming.etag);
         let is_new = self.size.get().is_none() && coming.size.is_some();
@@ -161,6 +165,7 @@ impl Job {
         self.size.set(self.item.size);
         self.hash.replace(self.item.sha256.is_some().then(InOrder::new));
         self.restarts.set(self.restarts.get() + 1);
+        self.restarting_since.set(self.restarting_since.get().or_else(|| Some(Instant::now())));
         self.is_news.set(true);
     }
 

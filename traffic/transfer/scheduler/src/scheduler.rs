@@ -117,6 +117,11 @@ impl Scheduler {
         self.level.connections()
     }
 
+    /// Bytes that are still to come of the files whose size is known.
+    pub fn left_bytes(&self) -> u64 {
+        self.dispatch.left().iter().map(|left| left.bytes).sum()
+    }
+
     /// Whether every file is whole or given up.
     pub fn is_finished(&self) -> bool {
         self.dispatch.is_finished()

@@ -231,12 +231,14 @@ fn what_is_there_is_not_asked_for_again_and_a_changed_file_begins_anew() {
     scheduler.resume(0, 1000, &[0..300, 400..900]);
     scheduler.resume(1, 500, std::slice::from_ref(&(0..500)));
     assert!(scheduler.is_over(1));
+    assert_eq!(scheduler.left_bytes(), 200);
     let starts = scheduler.poll(0);
     assert!(matches!(starts[..], [Action::Start { file: 0, first: 300, end: Some(400), .. }]), "{starts:?}");
     scheduler.ended(0, Ended::Failed);
     scheduler.restart(0, Some(1200));
     let starts = scheduler.poll(0);
     assert!(matches!(starts[..], [Action::Start { file: 0, first: 0, end: Some(1200), .. }]), "{starts:?}");
+    assert_eq!(scheduler.left_bytes(), 1200);
     scheduler.give_up(0);
     assert!(scheduler.is_finished());
 }

@@ -2,6 +2,7 @@
 //! One connection to a server, whatever HTTP it speaks: requests go in, answers come out.
 
 use std::cell::{Cell, RefCell};
+use std::error::Error;
 use std::future::{poll_fn, Future};
 use std::net::SocketAddr;
 
@@ -12,7 +13,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::TokioIo;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::ProtocolVersion;
+use tokio_rustls::rustls::{self, ProtocolVersion};
 use tokio_rustls::TlsConnector;
 
 use crate::fault::{Fault, Trouble};
@@ -44,6 +45,8 @@ pub(crate) struct Connection {
     pub(crate) answered: Cell<u64>,
     /// It takes no further request.
     is_retired: Cell<bool>,
+    /// The other end answered with something else than the HTTP that it was asked in.
+    pub(crate) speaks_otherwise: Cell<bool>,
     /// TLS and HTTP.
     pub(crate) server: Server,
 }
@@ -108,6 +111,7 @@ impl Connection {
             streams: Cell::new(0),
             answered: Cell::new(0),
             is_retired: Cell::new(false),
+            speaks_otherwise: Cell::new(false),
             server,
         }
     }
@@ -133,7 +137,10 @@ impl Connection {
         };
         match asked {
             Asking::One(answer) => answer.await.map(hyper).map_err(|error| reason(&error)),
-            Asking::Two(answer) => answer.await.map(hyper).map_err(|error| reason(&error)),
+            Asking::Two(answer) => answer.await.map(hyper).map_err(|error| {
+                self.speaks_otherwise.set(is_no_frame(&error));
+                reason(&error)
+            }),
             Asking::Three(answer) => {
                 let (head, body) = answer.await?;
                 Ok(Answer { head, body: Body::Three(body) })
@@ -188,9 +195,12 @@ async fn over_tls(
     let connector = TlsConnector::from(options.tls().map_err(|failure| refused(failure.message))?);
     let silent = || std::io::Error::new(std::io::ErrorKind::TimedOut, "it does not answer TLS");
     let stream = tokio::time::timeout(CONNECT_TIMEOUT, connector.connect(name, socket)).await;
-    let stream = stream.unwrap_or_else(|_| Err(silent())).map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidData => refused(tls::refused(origin, &error.to_string())),
-        _ => unreachable(origin, &error),
+    let stream = stream.unwrap_or_else(|_| Err(silent())).map_err(|error| {
+        let why = error.get_ref().and_then(|why| why.downcast_ref::<rustls::Error>());
+        why.map_or_else(
+            || unreachable(origin, &error),
+            |why| tls::refused(origin, why, options.ca_file.as_deref()),
+        )
     })?;
     let tls = stream.get_ref().1;
     server.tls_version = match tls.protocol_version() {
@@ -200,8 +210,7 @@ async fn over_tls(
     };
     let is_two = tls.alpn_protocol() == Some(b"h2");
     if options.http == Http::Two && !is_two {
-        let words = format!("{origin} does not speak HTTP/2: take --http 1.1");
-        return Err(Trouble::Server(Fault::new("http_version", words)));
+        return Err(origin.speaks_otherwise());
     }
     speak(stream, is_two, options, server).await
 }
@@ -241,9 +250,15 @@ impl<F: Future + 'static> hyper::rt::Executor<F> for Local {
     }
 }
 
+/// Whether what came is no frame of HTTP/2: the letters of an answer of /1.1 are one of 4 MB.
+fn is_no_frame(error: &hyper::Error) -> bool {
+    let behind = error.source().and_then(|source| source.downcast_ref::<h2::Error>());
+    behind.is_some_and(|error| !error.is_remote() && error.reason() == Some(h2::Reason::FRAME_SIZE_ERROR))
+}
+
 /// hyper's error with what is behind it.
 fn reason(error: &hyper::Error) -> String {
-    match std::error::Error::source(error) {
+    match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
     }

@@ -23,6 +23,7 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{self, AlertDescription};
 
 use crate::fault::{Fault, Trouble};
 use crate::network::options::{Options, Server};
@@ -102,38 +103,55 @@ pub(crate) fn effective_window_bytes(window_bytes: Option<u32>) -> u64 {
     u64::from(window_bytes.unwrap_or(STREAM_WINDOW_BYTES)) / 2
 }
 
-/// Open a connection to the first of `addresses`.
+/// Open a connection to the first of `addresses` that answers.
 pub(crate) async fn open(
     origin: &Origin,
     addresses: &[SocketAddr],
     options: &Options,
 ) -> Result<(Requests, Server), Trouble> {
-    let unreachable =
-        |why: String| Trouble::Unanswered(format!("{origin} cannot be reached over HTTP/3: {why}"));
     if !origin.is_tls {
         let words = format!("{origin}: HTTP/3 needs https");
         return Err(Trouble::Server(Fault::new("http_version", words)));
     }
-    let peer = *addresses.first().ok_or_else(|| unreachable("it has no address".into()))?;
+    let mut failed = unreachable(origin, "it has no address");
+    for peer in addresses {
+        match connect(origin, *peer, options).await {
+            Ok(wire) => return begin(wire, options).map_err(|error| unreachable(origin, &error.to_string())),
+            Err(Trouble::Unanswered(words)) => failed = Trouble::Unanswered(words),
+            Err(other) => return Err(other),
+        }
+    }
+    Err(failed)
+}
+
+fn unreachable(origin: &Origin, why: &str) -> Trouble {
+    Trouble::Unanswered(format!("{origin} cannot be reached over HTTP/3: {why}"))
+}
+
+/// QUIC with one address, its handshake done.
+async fn connect(origin: &Origin, peer: SocketAddr, options: &Options) -> Result<Wire, Trouble> {
     let why = Arc::new(OnceLock::new());
     let mut config = config(origin, options, why.clone())
         .map_err(|why| Trouble::Server(Fault::new("tls", format!("setting up QUIC for {origin}: {why}"))))?;
     // An address is no name that TLS may tell.
     let name = Some(origin.host.as_str()).filter(|host| host.parse::<IpAddr>().is_err());
     let wire = Wire::new(name, peer, &mut config).await;
-    let mut wire = wire.map_err(|error| unreachable(error.to_string()))?;
+    let mut wire = wire.map_err(|error| unreachable(origin, &error.to_string()))?;
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, wire.shake_hands()).await {
-        Err(_) => return Err(unreachable("no answer".into())),
-        Ok(Err(Broken::Certificate)) => {
-            let why = why.get().map_or("TLS failed", String::as_str);
-            return Err(Trouble::Server(Fault::new("tls", tls::refused(origin, why))));
+        Err(_) => Err(unreachable(origin, "no answer")),
+        Ok(Err(Broken::Tls(alert))) => {
+            let alert = rustls::Error::AlertReceived(alert);
+            Err(tls::refused(origin, why.get().unwrap_or(&alert), options.ca_file.as_deref()))
         }
-        Ok(Err(Broken::Other(why))) => return Err(unreachable(why)),
-        Ok(Ok(())) => (),
+        Ok(Err(Broken::Other(why))) => Err(unreachable(origin, &why)),
+        Ok(Ok(())) => Ok(wire),
     }
+}
+
+/// HTTP/3 over it, driven from now on.
+fn begin(mut wire: Wire, options: &Options) -> Result<(Requests, Server), h3::Error> {
     options.facts.window(effective_window_bytes(options.window_bytes));
-    let h3 = h3::Config::new().and_then(|config| h3::Connection::with_transport(&mut wire.quic, &config));
-    let h3 = h3.map_err(|error| unreachable(error.to_string()))?;
+    let h3 = h3::Connection::with_transport(&mut wire.quic, &h3::Config::new()?)?;
     let (commands, queue) = mpsc::unbounded_channel();
     let is_closed = Rc::new(Cell::new(false));
     let driver = Driver {
@@ -149,7 +167,11 @@ pub(crate) async fn open(
     Ok((Requests { commands, is_closed }, server))
 }
 
-fn config(origin: &Origin, options: &Options, why: Arc<OnceLock<String>>) -> Result<quiche::Config, String> {
+fn config(
+    origin: &Origin,
+    options: &Options,
+    why: Arc<OnceLock<rustls::Error>>,
+) -> Result<quiche::Config, String> {
     let judge = options.judge().map_err(|failure| failure.message)?;
     let name = ServerName::try_from(origin.host.clone()).map_err(|error| error.to_string())?;
     let tls = tls::quic(judge, name, why).map_err(|error| error.to_string())?;
@@ -173,7 +195,7 @@ fn config(origin: &Origin, options: &Options, why: Arc<OnceLock<String>>) -> Res
 
 /// Why a connection is of no use.
 enum Broken {
-    Certificate,
+    Tls(AlertDescription),
     Other(String),
 }
 
@@ -227,7 +249,7 @@ impl Wire {
         let is_tls =
             |error: &quiche::ConnectionError| !error.is_app && (0x100..0x200).contains(&error.error_code);
         match self.quic.local_error().or(self.quic.peer_error()) {
-            Some(error) if is_tls(error) => Broken::Certificate,
+            Some(error) if is_tls(error) => Broken::Tls((error.error_code as u8).into()),
             Some(error) => Broken::Other(format!("closed with error {:#x}", error.error_code)),
             None => Broken::Other("no answer".into()),
         }
@@ -434,4 +456,39 @@ fn head_of(list: &[h3::Header]) -> Option<response::Parts> {
         };
     }
     answer.body(()).ok().map(|answer| answer.into_parts().0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::OnceCell;
+
+    use super::*;
+    use crate::network::options::Http;
+
+    #[tokio::test]
+    async fn the_next_address_is_tried_where_one_does_not_answer() {
+        let own = rcgen::generate_simple_self_signed(vec!["a".to_owned()]).unwrap();
+        let ca_file = std::env::temp_dir().join(format!("netjoule-addresses-{}.pem", std::process::id()));
+        std::fs::write(&ca_file, own.cert.pem()).unwrap();
+        let options = Options {
+            http: Http::Three,
+            protocols: &[],
+            judge: OnceCell::new(),
+            tls: OnceCell::new(),
+            ca_file: Some(ca_file.clone()),
+            window_bytes: None,
+            patience: Duration::ZERO,
+            facts: Rc::default(),
+        };
+        options.judge().unwrap();
+        std::fs::remove_file(ca_file).unwrap();
+        let listener = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let addresses = ["127.0.0.1:9".parse().unwrap(), listener.local_addr().unwrap()];
+        let origin = Origin { is_tls: true, host: "a".to_owned(), port: 9 };
+        let mut packet = [0; PACKET_BYTES];
+        tokio::select! {
+            _ = open(&origin, &addresses, &options) => panic!("the second address was not waited for"),
+            heard = listener.recv(&mut packet) => assert!(heard.unwrap() > 0),
+        }
+    }
 }

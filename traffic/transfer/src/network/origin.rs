@@ -5,6 +5,8 @@ use std::fmt;
 
 use url::{Host, Url};
 
+use crate::fault::{Fault, Trouble};
+
 /// Where connections lead.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Origin {
@@ -41,6 +43,12 @@ impl Origin {
         } else {
             format!("{host}:{}", self.port)
         }
+    }
+
+    /// It speaks another HTTP than is asked for.
+    pub(crate) fn speaks_otherwise(&self) -> Trouble {
+        let words = format!("{self} does not speak the HTTP that is asked for: take another --http");
+        Trouble::Server(Fault::new("http_version", words))
     }
 
     /// `http` or `https`.

@@ -51,7 +51,7 @@ pub(crate) fn judge(asked: &Asked, head: &response::Parts) -> Result<Coming, Tro
         StatusCode::OK => whole(asked, &head.headers),
         StatusCode::PARTIAL_CONTENT => part(asked, &head.headers),
         StatusCode::RANGE_NOT_SATISFIABLE if asked.range.is_some() => {
-            Err(Trouble::Restart(format!("{} has no such range (416)", asked.url)))
+            Err(Trouble::Restart(Fault::changed(format!("{} has no such range (416)", asked.url))))
         }
         status if status.is_redirection() => moved(asked, status, &head.headers),
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
@@ -72,7 +72,7 @@ fn whole(asked: &Asked, headers: &HeaderMap) -> Result<Coming, Trouble> {
     let is_whole_wanted = asked.range.is_none() || (asked.is_first && size.is_some());
     if !is_whole_wanted {
         let words = format!("{} answers a range with the whole file", asked.url);
-        return Err(Trouble::Restart(words));
+        return Err(Trouble::Restart(Fault::changed(words)));
     }
     let etag = strong_etag(headers);
     let takes_ranges = text(headers, &header::ACCEPT_RANGES).is_some_and(|units| units.contains("bytes"));
@@ -81,7 +81,7 @@ fn whole(asked: &Asked, headers: &HeaderMap) -> Result<Coming, Trouble> {
 }
 
 fn part(asked: &Asked, headers: &HeaderMap) -> Result<Coming, Trouble> {
-    let restart = |why: &str| Trouble::Restart(format!("{} {why}", asked.url));
+    let restart = |why: &str| Trouble::Restart(Fault::changed(format!("{} {why}", asked.url)));
     let wanted = asked.range.clone().ok_or_else(|| restart("answers with a range that nobody asked for"))?;
     not_coded(asked, headers)?;
     let told = text(headers, &header::CONTENT_RANGE).and_then(content_range);
@@ -102,8 +102,11 @@ fn part(asked: &Asked, headers: &HeaderMap) -> Result<Coming, Trouble> {
 }
 
 fn not_coded(asked: &Asked, headers: &HeaderMap) -> Result<(), Trouble> {
+    let is_packed = [".gz", ".tgz"].iter().any(|ending| asked.url.path().ends_with(ending));
     match text(headers, &header::CONTENT_ENCODING) {
         None | Some("identity") => Ok(()),
+        // What such a file is, some servers call a coding of what is in it.
+        Some("gzip" | "x-gzip") if is_packed => Ok(()),
         Some(coding) => {
             let words = format!(
                 "{} comes as {coding}, which was not asked for: have the server send it as it is",
@@ -122,7 +125,7 @@ fn right_size(asked: &Asked, size: Option<u64>) -> Result<(), Trouble> {
             Err(if asked.is_promised {
                 Trouble::Final(Fault::new("length", words))
             } else {
-                Trouble::Restart(words)
+                Trouble::Restart(Fault::changed(words))
             })
         }
         _ => Ok(()),
@@ -223,6 +226,20 @@ mod tests {
             (Some(1_000), false),
             "the first range may be the whole file"
         );
+    }
+
+    #[test]
+    fn a_compressed_file_may_be_called_a_coding_and_no_other() {
+        let coded = |path: &str, coding: &str| {
+            let url = Url::parse("http://a/").unwrap().join(path).unwrap();
+            judge(&Asked { url, ..asked(None) }, &head(200, &[("content-encoding", coding)])).is_ok()
+        };
+        for (path, coding) in [("b.tar.gz", "x-gzip"), ("b.tgz?x", "gzip"), ("b", "identity")] {
+            assert!(coded(path, coding), "{path} {coding}");
+        }
+        for (path, coding) in [("b", "gzip"), ("b?c.gz", "gzip"), ("b.gz", "br")] {
+            assert!(!coded(path, coding), "{path} {coding}");
+        }
     }
 
     #[test]

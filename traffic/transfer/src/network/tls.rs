@@ -12,8 +12,9 @@ use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::crypto::{ring, CryptoProvider};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::{AlertDescription, CertificateError as Wrong, ClientConfig, Error, RootCertStore};
 
+use crate::fault::{Fault, Trouble};
 use crate::network::origin::Origin;
 
 /// Says whether a server is the one that it should be.
@@ -38,11 +39,11 @@ pub(crate) fn client(judge: Judge, protocols: &[&[u8]]) -> Outcome<Arc<ClientCon
     Ok(Arc::new(config))
 }
 
-/// Settings of TLS within QUIC. `why` holds the sentence of a refusal.
+/// Settings of TLS within QUIC. `why` holds the reason of a refusal.
 pub(crate) fn quic(
     judge: Judge,
     name: ServerName<'static>,
-    why: Arc<OnceLock<String>>,
+    why: Arc<OnceLock<Error>>,
 ) -> Result<SslContextBuilder, ErrorStack> {
     let mut context = SslContextBuilder::new(SslMethod::tls())?;
     context.set_custom_verify_callback(SslVerifyMode::PEER, move |tls| {
@@ -56,7 +57,7 @@ pub(crate) fn quic(
         match judge.verify_server_cert(own, others, &name, &[], UnixTime::now()) {
             Ok(_) => Ok(()),
             Err(error) => {
-                why.get_or_init(|| error.to_string());
+                why.get_or_init(|| error);
                 Err(refused)
             }
         }
@@ -64,9 +65,25 @@ pub(crate) fn quic(
     Ok(context)
 }
 
-/// The sentence about a server that is not believed.
-pub(crate) fn refused(origin: &Origin, why: &str) -> String {
-    format!("{origin}: {why}; an authority of one's own is named by --ca-file")
+/// What is wrong with a server with which no TLS comes about.
+pub(crate) fn refused(origin: &Origin, why: &Error, ca_file: Option<&Path>) -> Trouble {
+    let words = match (why, ca_file) {
+        (Error::AlertReceived(AlertDescription::NoApplicationProtocol), _) => {
+            return origin.speaks_otherwise()
+        }
+        // A bad signature is that of another authority under the same name.
+        (Error::InvalidCertificate(Wrong::UnknownIssuer | Wrong::BadSignature), Some(path)) => {
+            format!("its certificate is of none of the authorities in {}", path.display())
+        }
+        (Error::InvalidCertificate(Wrong::UnknownIssuer | Wrong::BadSignature), None) => {
+            "this host does not know the authority of its certificate: name that by --ca-file".to_owned()
+        }
+        (Error::InvalidCertificate(Wrong::Other(why)), _) if why.to_string() == "CaUsedAsEndEntity" => {
+            "its certificate is an authority's own (CA:TRUE): give it one that this has signed".to_owned()
+        }
+        (other, _) => other.to_string(),
+    };
+    Trouble::Server(Fault::new("tls", format!("{origin}: {words}")))
 }
 
 fn provider() -> Arc<CryptoProvider> {

@@ -16,6 +16,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use crate::place::{text, Place};
+use crate::server::{Reply, Server};
 
 #[derive(Clone)]
 struct Local;
@@ -88,4 +89,15 @@ fn a_server_that_says_goodbye_loses_no_file() {
             assert_eq!(std::fs::read_to_string(place.out(name)).unwrap(), format!("/{name}").repeat(200));
         }
     }
+}
+
+#[test]
+fn a_server_that_speaks_http_1_is_told_at_once() {
+    let place = Place::new("prior-knowledge");
+    let server = Server::start(|_| Reply::new(400).with("connection", "close"));
+    let urls = [format!("{}/a", server.url), format!("{}/b", server.url)];
+    let got = place.get(&[&urls[0], &urls[1], "--http", "2"]);
+    got.is_bad(1, "http_version");
+    // One that closes before it has read all may be gone before its answer is read.
+    assert!(got.report["retries_n"].as_u64().unwrap() < 10, "{}", got.report["retries_n"]);
 }

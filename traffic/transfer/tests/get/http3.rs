@@ -55,7 +55,7 @@ impl Peer {
     }
 }
 
-fn config(folder: &Path) -> quiche::Config {
+fn config(folder: &Path, protocols: &[&[u8]]) -> quiche::Config {
     let own =
         rcgen::generate_simple_self_signed(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
     let (certificate, key) = (folder.join("own.pem"), folder.join("key.pem"));
@@ -64,7 +64,7 @@ fn config(folder: &Path) -> quiche::Config {
     let mut config = quiche::Config::new(quiche::PROTOCOL_VERSION).unwrap();
     config.load_cert_chain_from_pem_file(text(&certificate)).unwrap();
     config.load_priv_key_from_pem_file(text(&key)).unwrap();
-    config.set_application_protos(h3::APPLICATION_PROTOCOL).unwrap();
+    config.set_application_protos(protocols).unwrap();
     config.set_initial_max_data(1 << 20);
     config.set_initial_max_stream_data_bidi_remote(1 << 16);
     config.set_initial_max_stream_data_uni(1 << 16);
@@ -75,11 +75,15 @@ fn config(folder: &Path) -> quiche::Config {
 }
 
 /// The port of a server; its certificate lies in `folder`/own.pem.
-fn server(folder: &Path, answer: impl Fn(&str) -> (u16, Vec<u8>) + Send + 'static) -> u16 {
+fn server(
+    folder: &Path,
+    protocols: &[&[u8]],
+    answer: impl Fn(&str) -> (u16, Vec<u8>) + Send + 'static,
+) -> u16 {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
     let local = socket.local_addr().unwrap();
-    let mut config = config(folder);
+    let mut config = config(folder, protocols);
     std::thread::spawn(move || {
         let mut peers: HashMap<SocketAddr, Peer> = HashMap::new();
         let mut packet = [0; 2048];
@@ -109,7 +113,7 @@ fn server(folder: &Path, answer: impl Fn(&str) -> (u16, Vec<u8>) + Send + 'stati
 #[test]
 fn files_come_over_several_connections_and_streams() {
     let place = Place::new("http3");
-    let port = server(&place.0, |path| match path {
+    let port = server(&place.0, h3::APPLICATION_PROTOCOL, |path| match path {
         "/f7" => (404, Vec::new()),
         "/f8" => (200, Vec::new()),
         _ => (200, content(path.len() as u64, 0..100_000)),
@@ -138,12 +142,21 @@ fn files_come_over_several_connections_and_streams() {
 #[test]
 fn a_certificate_that_nobody_believes_is_one_sentence_over_quic_too() {
     let place = Place::new("http3-certificate");
-    let port = server(&place.0, |_| (200, Vec::new()));
+    let port = server(&place.0, h3::APPLICATION_PROTOCOL, |_| (200, Vec::new()));
     let other = rcgen::generate_simple_self_signed(vec!["other".to_owned()]).unwrap();
     let ca_file = place.0.join("other.pem");
     std::fs::write(&ca_file, other.cert.pem()).unwrap();
     let url = format!("https://localhost:{port}/a");
     place.get(&[&url, "--http", "3", "--ca-file", text(&ca_file)]).is_bad(1, "tls");
+}
+
+#[test]
+fn a_server_of_quic_that_does_not_speak_http_3_is_one_sentence() {
+    let place = Place::new("http3-otherwise");
+    let port = server(&place.0, &[b"other"], |_| (200, Vec::new()));
+    let url = format!("https://localhost:{port}/a");
+    let ca_file = place.0.join("own.pem");
+    place.get(&[&url, "--http", "3", "--ca-file", text(&ca_file)]).is_bad(1, "http_version");
 }
 
 #[test]

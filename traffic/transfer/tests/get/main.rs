@@ -8,3 +8,4 @@ mod manners;
 mod place;
 mod server;
 mod stops;
+mod tls;
