@@ -14,7 +14,7 @@ from netjoule_devices.link_stats import StationInterval, parse_line
 from netjoule_devices.model import load_model
 from netjoule_devices.power import Activity
 from netjoule_devices.sampler import Sampler
-from netjoule_devices.tcp_traffic import Traffic
+from netjoule_devices.traffic import Traffic
 
 ORIGIN_NS = 7_000_000_000
 MS = 1_000_000
@@ -58,7 +58,7 @@ def test_grid_sample_charges_cpu_without_a_link() -> None:
 
 def test_each_interval_gets_bytes_in_proportion_and_the_connections_of_the_moment() -> None:
     traffic = Traffic(received_bytes=300_000, connections=4)
-    sampler = Sampler(load_model("s5-seed"), ORIGIN_NS, None, ORIGIN_NS, lambda: traffic)
+    sampler = Sampler(load_model("s5-seed"), ORIGIN_NS, None, ORIGIN_NS, lambda _: traffic)
     samples = sampler.on_link([interval(0, 100), interval(100, 300)], ORIGIN_NS + 300 * MS)
     assert [s.terms["rate"] for s in samples] == pytest.approx([0.075 * 8, 0.075 * 8])
     assert [s.terms["connections"] for s in samples] == pytest.approx([0.06, 0.06])
@@ -67,7 +67,7 @@ def test_each_interval_gets_bytes_in_proportion_and_the_connections_of_the_momen
 def test_a_late_call_leaves_the_next_stretch_what_is_beyond_its_own() -> None:
     came = iter([190_000, 60_000, 0])
     sampler = Sampler(
-        load_model("s5-seed"), ORIGIN_NS, None, ORIGIN_NS, lambda: Traffic(next(came), connections=1)
+        load_model("s5-seed"), ORIGIN_NS, None, ORIGIN_NS, lambda _: Traffic(next(came), connections=1)
     )
     late = sampler.on_link([interval(0, 100)], ORIGIN_NS + 190 * MS)
     soon = sampler.on_link([interval(100, 200)], ORIGIN_NS + 200 * MS)
@@ -79,7 +79,7 @@ def test_a_late_call_leaves_the_next_stretch_what_is_beyond_its_own() -> None:
 def test_what_came_long_before_a_stretch_does_not_make_it_late() -> None:
     came = iter([5_000_000, 100_000])
     sampler = Sampler(
-        load_model("s5-seed"), ORIGIN_NS, None, ORIGIN_NS, lambda: Traffic(next(came), connections=1)
+        load_model("s5-seed"), ORIGIN_NS, None, ORIGIN_NS, lambda _: Traffic(next(came), connections=1)
     )
     sampler.on_link([interval(4_900, 5_000)], ORIGIN_NS + 5_000 * MS)
     (sample,) = sampler.on_link([interval(5_000, 5_100)], ORIGIN_NS + 5_100 * MS)

@@ -23,7 +23,7 @@ from netjoule_devices.link_stats import LinkStats, subscribe
 from netjoule_devices.model import DeviceModel, load_model, model_names
 from netjoule_devices.sampler import Sample, Sampler, TrafficAdvance
 from netjoule_devices.shutdown import Shutdown, WaitResult
-from netjoule_devices.tcp_traffic import NamespaceTraffic
+from netjoule_devices.traffic import NamespaceTraffic
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,7 +88,7 @@ def _model(reference: str, netns: Path | None) -> tuple[DeviceModel, TrafficAdva
     if netns is None:
         raise UsageError(f"device model {model.name} counts connections: name a namespace by --cpu-netns")
     traffic = _traffic(netns)
-    traffic.advance()  # what came under another model does not count
+    traffic.advance(time.monotonic_ns())  # what came under another model does not count
     return model, traffic.advance
 
 

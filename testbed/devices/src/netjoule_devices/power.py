@@ -32,7 +32,7 @@ class Activity:
 
     airtime_tx_s, airtime_rx_s: seconds on air. frames_tx: frames sent, retries included. retries: frames sent
     again. phy_rate_mbps: None when unknown. cpu_s: CPU seconds of all its processes. received_bytes: by its
-    interfaces, headers included. connections: TCP connections that move bytes (tcp_traffic.py).
+    interfaces, headers included. connections: those that move bytes (traffic.py).
     """
 
     length_s: float
@@ -111,7 +111,7 @@ def is_extrapolated(model: DeviceModel, activity: Activity) -> bool:
     """Return whether the activity lies outside of what the model states to be valid for.
 
     The PHY rate counts only while something is on air. What comes without a connection that could be counted
-    (over UDP) lies outside of a model that counts them.
+    (to a socket without a peer) lies outside of a model that counts them.
     """
     on_air = activity.airtime_tx_s > 0 or activity.airtime_rx_s > 0
     found = {

@@ -11,11 +11,11 @@ from netjoule_devices.errors import LinkLost
 from netjoule_devices.link_stats import StationInterval
 from netjoule_devices.model import DeviceModel
 from netjoule_devices.power import Activity, is_extrapolated, terms_w
-from netjoule_devices.tcp_traffic import Traffic
+from netjoule_devices.traffic import Traffic
 
 CpuAdvance = Callable[[], float]
 """Returns the CPU seconds used since the call before."""
-TrafficAdvance = Callable[[], Traffic]
+TrafficAdvance = Callable[[int], Traffic]
 """Returns what came since the call before."""
 
 
@@ -97,7 +97,7 @@ class Sampler:
         """Add what the host did since the last reading (nothing of what nobody watches)."""
         elapsed_s = max(now_ns - self._read_ns, 1) * 1e-9
         self._read_ns = now_ns
-        traffic = Traffic() if self._traffic is None else self._traffic()
+        traffic = Traffic() if self._traffic is None else self._traffic(now_ns)
         self._unshared = Activity(
             self._unshared.length_s + elapsed_s,
             cpu_s=self._unshared.cpu_s + (0.0 if self._cpu is None else self._cpu()),

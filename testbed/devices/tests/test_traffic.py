@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 SCRIPT = """
-import json, socket, subprocess, sys
+import json, socket, subprocess, sys, time
 from pathlib import Path
-from netjoule_devices.tcp_traffic import NamespaceTraffic
+from netjoule_devices.traffic import NamespaceTraffic
 
 def run(*words):
     subprocess.run(words, check=True)
@@ -26,29 +26,45 @@ run(*inside, "ip", "address", "add", "10.9.0.2/24", "dev", "there")
 run(*inside, "ip", "link", "set", "there", "up")
 server = socket.create_server(("10.9.0.1", 8000))
 local = socket.create_server(("127.0.0.1", 8000))
+over_udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+over_udp.bind(("10.9.0.1", 8000))
 traffic = NamespaceTraffic(Path(f"/proc/{peer.pid}/ns/net"))
 own = NamespaceTraffic(Path("/proc/self/ns/net"))
 client = subprocess.Popen([*inside, sys.executable, "-c", '''
 import socket
 many = [socket.create_connection(("10.9.0.1", 8000)) for _ in range(5)]
+udp = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3)]
+for one in udp[:2]:
+    one.connect(("10.9.0.1", 8000))
 print("open", flush=True)
 while True:
     for one in many[:3]:
         one.recv(1 << 20)
+    udp[0].send(b"?")
+    udp[0].recv(100)
 '''], stdout=subprocess.PIPE)
 client.stdout.readline()
 near = socket.create_connection(("127.0.0.1", 8000)), local.accept()[0]
 ends = [server.accept()[0] for _ in range(5)]
-while traffic.advance().connections:  # their handshakes count for a while
+while traffic.advance(time.monotonic_ns()).connections:  # their handshakes count for a while
     pass
 for one in ends[:3]:
     one.sendall(bytes(100_000))
 near[0].sendall(bytes(100_000))
 received_bytes = 0
 while received_bytes < 300_000:
-    moved = traffic.advance()
+    moved = traffic.advance(time.monotonic_ns())
     received_bytes += moved.received_bytes
-found = [moved.connections, received_bytes, own.advance().connections]
+found = [moved.connections, received_bytes, own.advance(time.monotonic_ns()).connections]
+asked = over_udp.recvfrom(100)[1]
+while traffic.advance(time.monotonic_ns()).connections:
+    pass
+over_udp.sendto(b"!", asked)
+while not (over_quic := traffic.advance(time.monotonic_ns()).connections):
+    pass
+while traffic.advance(time.monotonic_ns()).connections:
+    pass
+found.append(over_quic)
 client.kill()
 peer.kill()
 print(json.dumps(found))
@@ -59,7 +75,8 @@ def test_connections_count_while_they_move_bytes_and_bytes_as_the_interfaces_rec
     argv = ["unshare", "-rn", sys.executable, "-c", SCRIPT]
     told = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
     assert told.returncode == 0, told.stderr
-    moving, received_bytes, of_both_ends = json.loads(told.stdout)
+    moving, received_bytes, of_both_ends, over_quic = json.loads(told.stdout)
     assert moving == 3  # of five that are open and had come to rest
     assert 300_000 < received_bytes < 330_000  # of the three, with headers
     assert of_both_ends == 3  # the fourth, inside of the namespace, does not count
+    assert over_quic == 2  # of three sockets those with a peer, the one that got a datagram and the other
