@@ -3,7 +3,7 @@
 
 The kernel tells both without touching a packet: /proc/net/dev counts what each interface received, and
 sock_diag(7) has for every TCP connection how long ago data came or went and its round-trip time (tcp(7)).
-Of UDP (QUIC) it tells less: which sockets have a peer (/proc/net/udp), and how many datagrams programs took in
+Of UDP (QUIC) it tells less: which sockets have a peer (/proc/net/udp), how many datagrams programs took in
 (/proc/net/snmp, snmp6; proc(5)); so all of these sockets count while datagrams come.
 Bytes of single connections are not added up: what one received just before its end would be lost.
 """
