@@ -21,10 +21,13 @@ inside = ["nsenter", "-n", "-t", str(peer.pid)]
 run("ip", "link", "set", "lo", "up")
 run("ip", "link", "add", "here", "type", "veth", "peer", "name", "there", "netns", str(peer.pid))
 run("ip", "address", "add", "10.9.0.1/24", "dev", "here")
+run("ip", "address", "add", "fd09::1/64", "dev", "here", "nodad")
 run("ip", "link", "set", "here", "up")
 run(*inside, "ip", "address", "add", "10.9.0.2/24", "dev", "there")
+run(*inside, "ip", "address", "add", "fd09::2/64", "dev", "there", "nodad")
 run(*inside, "ip", "link", "set", "there", "up")
 server = socket.create_server(("10.9.0.1", 8000))
+server6 = socket.create_server(("fd09::1", 8000), family=socket.AF_INET6)
 local = socket.create_server(("127.0.0.1", 8000))
 over_udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 over_udp.bind(("10.9.0.1", 8000))
@@ -32,7 +35,7 @@ traffic = NamespaceTraffic(Path(f"/proc/{peer.pid}/ns/net"))
 own = NamespaceTraffic(Path("/proc/self/ns/net"))
 client = subprocess.Popen([*inside, sys.executable, "-c", '''
 import socket
-many = [socket.create_connection(("10.9.0.1", 8000)) for _ in range(5)]
+many = [socket.create_connection((host, 8000)) for host in ("fd09::1", *["10.9.0.1"] * 4)]
 udp = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3)]
 for one in udp[:2]:
     one.connect(("10.9.0.1", 8000))
@@ -45,7 +48,7 @@ while True:
 '''], stdout=subprocess.PIPE)
 client.stdout.readline()
 near = socket.create_connection(("127.0.0.1", 8000)), local.accept()[0]
-ends = [server.accept()[0] for _ in range(5)]
+ends = [server6.accept()[0], *(server.accept()[0] for _ in range(4))]
 while traffic.advance(time.monotonic_ns()).connections:  # their handshakes count for a while
     pass
 for one in ends[:3]:
