@@ -10,8 +10,9 @@ transfer_published <- function(campaign, rows, dir = file.path(reference_dir(), 
   rows <- copy(rows)[, set := sub(":.*", "", dataset)]
   found <- rbindlist(lapply(list.files(dir, "\\.json$", full.names = TRUE), function(path) {
     document <- jsonlite::fromJSON(path, simplifyVector = FALSE)
-    rbindlist(lapply(document$values, value_beside, document$reference_id, campaign, rows))
-  }))
+    # What is compared over one factor has no column of it, but one of the other.
+    rbindlist(lapply(document$values, value_beside, document$reference_id, campaign, rows), use.names = TRUE, fill = TRUE)
+  }), use.names = TRUE, fill = TRUE)
   if (nrow(found) > 0L) found else data.table()
 }
 
@@ -74,12 +75,15 @@ same_conditions <- function(rows, value, campaign, over) {
 # One value: the measure where it was compared, and against what. Without a level it is the best one.
 beside <- function(rows, how, sides, value, reference) {
   measure <- how[[1]]
-  ours <- rows[, list(value = mean_or_na(.SD[[1]])), by = list(block, level), .SDcols = measure]
+  ours <- rows[, list(value = mean_or_na(.SD[[1]])), by = list(block, level), .SDcols = measure][!is.na(value)]
+  if (nrow(ours) == 0L) {
+    return(NULL)
+  }
   least <- measure == "e_d_per_100_mb_j"
   at <- function(level) {
     picked <- level
     if (is.na(level)) {
-      ours[, list(value = (if (least) min else max)(value, na.rm = TRUE)), by = block]
+      ours[, list(value = (if (least) min else max)(value)), by = block]
     } else {
       ours[ours$level == picked, list(block, value)]
     }

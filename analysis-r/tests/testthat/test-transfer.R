@@ -78,6 +78,16 @@ test_that("published values of a level stand beside ours, of the same set, path,
   ))))$transfer_published)
 })
 
+test_that("where two levels vary, what is compared over one stands beside the other's", {
+  skip_if(is.na(reference_dir()), "no results/reference beside the contracts")
+  campaign <- read_campaign(transfers("client", c(fixed = 2), list(
+    dataset = "html-1", path = "sydney", access = "wifi", concurrency = c(1, 16), parallelism = c(1, 8)
+  )))
+  found <- campaign_tables(campaign)$transfer_published
+  expect_identical(unique(found[value_id == "s5-html-cc-16", paste(concurrency, parallelism)]), "NA 1")
+  expect_identical(unique(found[value_id == "s5-html-p-to-8", paste(concurrency, parallelism)]), "1 NA")
+})
+
 test_that("published numbers have a figure of ours over them", {
   skip_if(is.na(reference_dir()), "no results/reference beside the contracts")
   campaign <- read_campaign(transfers("concurrency", c(`1` = 4, `16` = 2), list(
