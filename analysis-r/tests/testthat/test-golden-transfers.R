@@ -79,28 +79,52 @@ test_that("real connections take as long for several GB as simulated time says",
   }
 })
 
-# A published value and ours as the findings have them.
+# Numbers as the findings have them.
+three_digits <- function(value) sub("\\.$", "", formatC(signif(value, 3), format = "fg", digits = 3, flag = "#"))
+
+with_interval <- function(row, name) {
+  if (row$n == 1L) return(three_digits(row[[name]]))
+  sprintf(
+    "%s (%s to %s)", three_digits(row[[name]]), three_digits(row[[paste0(name, "_ci95_low")]]),
+    three_digits(row[[paste0(name, "_ci95_high")]])
+  )
+}
+
+# A published value and ours.
 published_line <- function(row) {
-  number <- function(value) sub("\\.$", "", formatC(signif(value, 3), format = "fg", digits = 3, flag = "#"))
   apart <- c(path = "sydney", access = "wifi", device = "galaxy-s5")
   elsewhere <- unlist(lapply(intersect(names(apart), names(row)), function(name) {
     setdiff(sub("^wifi-.*", "wifi", row[[name]]), apart[[name]])
   }))
   unit <- if (row$unit == "1") "" else paste0(" ", row$unit)
   sprintf(
-    "| %d | %s | %s, %s | %s | %s%s%s |", row$statement,
-    paste(c(sub(":.*", "", row$dataset), elsewhere), collapse = ", "), plain_quantity(row$quantity),
-    paste(c(row$compared, if (!is.na(row$against)) c("against", row$against)), collapse = " "),
-    paste0(row$printed, if (!is.na(row$published_low)) unit),
-    number(row$ours), unit,
-    if (row$n > 1L) sprintf(" (%s to %s)", number(row$ours_ci95_low), number(row$ours_ci95_high)) else ""
+    "| %d | %s | %s, %s | %s | %s |", row$statement, paste(c(sub(":.*", "", row$dataset), elsewhere), collapse = ", "),
+    plain_quantity(row$quantity), paste(c(row$compared, if (!is.na(row$against)) c("against", row$against)), collapse = " "),
+    paste0(row$printed, if (!is.na(row$published_low)) unit), sub("( \\(|$)", paste0(unit, "\\1"), with_interval(row, "ours"))
   )
 }
 
-for (name in c("concurrency", "algorithms")) {
+# A cell: what it is by, then its throughput, E_d per 100 MB, and efficiency or CPU.
+cell_line <- function(row, by, also) {
+  sprintf(
+    "| %s | %s | %s | %s |", paste(unlist(row[, ..by]), collapse = " | "), with_interval(row, "throughput_mbps"),
+    with_interval(row, "e_d_per_100_mb_j"), three_digits(row[[also]])
+  )
+}
+
+expect_quoted <- function(rows, line, ...) {
+  lines <- vapply(split(rows, seq_len(nrow(rows))), line, "", ...)
+  quoted <- vapply(lines, grepl, NA, x = page("findings-transfers.md"), fixed = TRUE)
+  expect_identical(unname(lines[!quoted]), character())
+}
+
+for (name in c("algorithms", "large", "large-simulated")) {
   test_that(paste("the findings quote every published value beside ours:", name), {
-    rows <- of_transfers(name)$published
-    lines <- vapply(split(rows, seq_len(nrow(rows))), published_line, "")
-    expect_identical(unname(lines[!vapply(lines, grepl, NA, x = page("findings-transfers.md"), fixed = TRUE)]), character())
+    expect_quoted(of_transfers(name, if (name == "large-simulated") "client" else "s5-seed")$published, published_line)
   })
 }
+
+test_that("the findings quote all clients, and the HTTP versions by their connections", {
+  expect_quoted(of_transfers("algorithms")$cells, cell_line, "client", "throughput_efficiency")
+  expect_quoted(of_transfers("http-versions")$cells, cell_line, c("http", "connections"), "cpu_s_per_100_mb")
+})

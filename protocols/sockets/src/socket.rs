@@ -87,7 +87,7 @@ fn open(family_of: SocketAddr, kind: Type, protocol: Protocol) -> Result<Socket>
 }
 
 /// Ask for a receive buffer of [`RECEIVE_BUFFER_BYTES`], past the system's limit where privileges allow.
-fn grow_receive_buffer(socket: &Socket) {
+pub fn grow_receive_buffer(socket: &impl AsRawFd) {
     let bytes = RECEIVE_BUFFER_BYTES as libc::c_int;
     let fd = socket.as_raw_fd();
     if set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes).is_err() {

@@ -218,6 +218,8 @@ impl Wire {
     async fn new(name: Option<&str>, peer: SocketAddr, config: &mut quiche::Config) -> io::Result<Self> {
         let socket = UdpSocket::bind(socket::unspecified_like(peer)).await?;
         socket.connect(peer).await?;
+        // A window of packets has to wait somewhere when this host is busy.
+        socket::grow_receive_buffer(&socket);
         // Without it packets come one by one.
         let _ = datagram::enable_gro(&socket);
         let local = socket.local_addr()?;
