@@ -8,11 +8,12 @@
 #' @noRd
 transfer_published <- function(campaign, rows, dir = file.path(reference_dir(), "transfer")) {
   rows <- copy(rows)[, set := sub(":.*", "", dataset)]
-  found <- rbindlist(lapply(list.files(dir, "\\.json$", full.names = TRUE), function(path) {
+  found <- lapply(list.files(dir, "\\.json$", full.names = TRUE), function(path) {
     document <- jsonlite::fromJSON(path, simplifyVector = FALSE)
-    # What is compared over one factor has no column of it, but one of the other.
-    rbindlist(lapply(document$values, value_beside, document$reference_id, campaign, rows), use.names = TRUE, fill = TRUE)
-  }), use.names = TRUE, fill = TRUE)
+    lapply(document$values, value_beside, document$reference_id, campaign, rows)
+  })
+  # What is compared over one factor has no column of it, but one of the other.
+  found <- rbindlist(unlist(found, recursive = FALSE), use.names = TRUE, fill = TRUE)
   if (nrow(found) > 0L) found else data.table()
 }
 

@@ -50,7 +50,8 @@ for (application in c("skype", "youtube")) {
   test_that(paste("the findings have Table IV of the shipped campaign:", application), {
     rows <- campaign_tables(read_campaign(shipped(paste0(application, "-short"))))$table_iv
     for (sender in c("udp", "dccp")) {
-      expect_match(page("findings.md"), table_iv_line(rows[meter_id == "client-cpu" & transport == sender]), fixed = TRUE)
+      line <- table_iv_line(rows[meter_id == "client-cpu" & transport == sender])
+      expect_match(page("findings.md"), line, fixed = TRUE)
     }
   })
 }

@@ -22,25 +22,6 @@ measure_at <- function(cells, ..., measure = "throughput_mbps") {
   cells[[measure]]
 }
 
-test_that("files at once: small files gain most, and one at a time they crawl", {
-  cells <- of_transfers("concurrency")$cells
-  mbps <- function(set, at_once) measure_at(cells, dataset = set, concurrency = at_once)
-  gain <- function(set) mbps(set, 16) / mbps(set, 1)
-  expect_gte(mbps("html-1", 1), 2.3)
-  expect_lte(mbps("html-1", 1), 3.3)
-  expect_gte(mbps("html-1", 16), 34)
-  expect_gte(gain("html-1"), 11)
-  expect_gte(gain("image-1"), 5)
-  expect_gte(gain("video-1"), 3)
-})
-
-test_that("HTTP versions: one connection is held back by its window, four are not", {
-  cells <- of_transfers("http-versions")$cells
-  mbps <- function(connections) measure_at(cells, http = "2", connections = connections)
-  expect_lte(mbps(1), 32)
-  expect_gte(mbps(4) / mbps(1), 1.8)
-})
-
 test_that("two files back to back or at once pay one tail", {
   cells <- of_transfers("tail")$cells
   for (network in c("wifi", "lte")) {
@@ -79,11 +60,34 @@ test_that("real connections take as long for several GB as simulated time says",
   }
 })
 
+test_that("in simulated time EHT and auto come near the best of 22 fixed levels, auto never below EHT", {
+  efficiency <- function(name) of_transfers(name, "client")$cells[, list(path, dataset, client, throughput_efficiency)]
+  best <- efficiency("levels-simulated")[, list(best = max(throughput_efficiency)), by = list(path, dataset)]
+  both <- merge(efficiency("algorithms-simulated"), best, by = c("path", "dataset"))
+  share <- function(name) both[client == name][order(path, dataset), throughput_efficiency / best]
+  expect_length(share("eht"), 6L)
+  expect_gte(min(share("eht")), 0.9)
+  expect_gte(min(share("auto")), 0.95)
+  expect_true(all(share("auto") >= share("eht")))
+})
+
+test_that("LowE, HAT and EHT are faster than wget, curl, HTTP/1.1 and HTTP/2; HAT and auto as fast as any", {
+  cells <- of_transfers("algorithms")$cells
+  expect_gte(min(cells$n), 5L)
+  of <- function(clients, name) cells[client %in% clients][[name]]
+  slower <- max(of(c("wget", "curl", "h1", "h2"), "throughput_mbps_ci95_high"))
+  expect_gt(min(of(c("lowe", "hat", "eht"), "throughput_mbps_ci95_low")), slower)
+  peers <- setdiff(cells$client, c("fixed", "lowe", "lowe-sequential", "hat", "eht", "auto"))
+  expect_gte(min(of(c("hat", "auto"), "throughput_mbps")), 0.97 * max(of(peers, "throughput_mbps")))
+})
+
 # Numbers as the findings have them.
 three_digits <- function(value) sub("\\.$", "", formatC(signif(value, 3), format = "fg", digits = 3, flag = "#"))
 
 with_interval <- function(row, name) {
-  if (row$n == 1L) return(three_digits(row[[name]]))
+  if (row$n == 1L) {
+    return(three_digits(row[[name]]))
+  }
   sprintf(
     "%s (%s to %s)", three_digits(row[[name]]), three_digits(row[[paste0(name, "_ci95_low")]]),
     three_digits(row[[paste0(name, "_ci95_high")]])
@@ -97,10 +101,12 @@ published_line <- function(row) {
     setdiff(sub("^wifi-.*", "wifi", row[[name]]), apart[[name]])
   }))
   unit <- if (row$unit == "1") "" else paste0(" ", row$unit)
+  where <- paste(c(sub(":.*", "", row$dataset), elsewhere), collapse = ", ")
+  compared <- paste(c(row$compared, if (!is.na(row$against)) c("against", row$against)), collapse = " ")
   sprintf(
-    "| %d | %s | %s, %s | %s | %s |", row$statement, paste(c(sub(":.*", "", row$dataset), elsewhere), collapse = ", "),
-    plain_quantity(row$quantity), paste(c(row$compared, if (!is.na(row$against)) c("against", row$against)), collapse = " "),
-    paste0(row$printed, if (!is.na(row$published_low)) unit), sub("( \\(|$)", paste0(unit, "\\1"), with_interval(row, "ours"))
+    "| %d | %s | %s, %s | %s%s | %s |", row$statement, where, plain_quantity(row$quantity), compared,
+    row$printed, if (is.na(row$published_low)) "" else unit,
+    sub("( \\(|$)", paste0(unit, "\\1"), with_interval(row, "ours"))
   )
 }
 
@@ -124,7 +130,18 @@ for (name in c("algorithms", "large", "large-simulated")) {
   })
 }
 
-test_that("the findings quote all clients, and the HTTP versions by their connections", {
+test_that("the findings quote all clients", {
   expect_quoted(of_transfers("algorithms")$cells, cell_line, "client", "throughput_efficiency")
-  expect_quoted(of_transfers("http-versions")$cells, cell_line, c("http", "connections"), "cpu_s_per_100_mb")
+})
+
+test_that("the published savings are met where 3 of 10,000 packets are lost", {
+  cells <- of_transfers("loss")$cells[grepl("loss_ratio 0.0003", path, fixed = TRUE)]
+  saving <- function(set) {
+    energy <- function(at_once) {
+      measure_at(cells, dataset = set, concurrency = at_once, measure = "e_d_per_100_mb_j")
+    }
+    100 * (1 - energy(16) / energy(1))
+  }
+  savings <- vapply(c("html-1:300", "image-1:100", "video-1:16"), saving, 0)
+  expect_lte(max(abs(savings - c(70, 68, 38))), 12)
 })

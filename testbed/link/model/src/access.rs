@@ -223,7 +223,8 @@ impl<P> Access<P> {
         let states: BTreeMap<_, _> = states.collect();
         let counts = std::mem::take(&mut self.counts);
         // One that dozes for less than a step, as between a file's last byte and the answer to its close, is not idle.
-        let is_idle = self.machine.is_at_rest() && states.values().filter(|told| told.time_s > 0.0).count() <= 1;
+        let is_idle =
+            self.machine.is_at_rest() && states.values().filter(|told| told.time_s > 0.0).count() <= 1;
         self.told = spent;
         AccessStep {
             radio_states: self.radio_states.clone(),

@@ -82,7 +82,9 @@ fn a_radio_that_dozes_for_less_than_a_step_is_not_idle() {
     times(&mut rig, &[(S_NS + 10 * MS, CLIENT, 100), (S_NS + 310 * MS, CLIENT, 100)], 3 * S_NS);
     let states: Vec<_> = rig.lines.iter().map(|line| line.access.as_ref().unwrap().state.as_str()).collect();
     assert_eq!(states[12], "psm");
-    assert!(states[9] == "idle" && states[10..16].iter().all(|state| *state != "idle") && states[17] == "idle");
+    assert!(
+        states[9] == "idle" && states[10..16].iter().all(|state| *state != "idle") && states[17] == "idle"
+    );
 }
 
 #[test]
