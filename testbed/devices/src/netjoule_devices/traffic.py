@@ -29,6 +29,8 @@ HOLD_RTTS = 2
 
 UDP_HOLD_NS = 600_000_000
 """UDP tells no round-trip time: its sockets hold for twice that of the longest path, 290 ms."""
+UDP_LEAST_DATAGRAMS = 5
+"""Fewer between two readings are a greeting or a sign of life, no transfer."""
 
 _CLONE_NEWNET = 0x40000000
 _NETLINK_SOCK_DIAG, _GET_TCP_SOCKETS, _TCP_INFO = 4, 18, 2  # linux/netlink.h, linux/inet_diag.h
@@ -81,7 +83,7 @@ class NamespaceTraffic:
     def _udp_connections(self, now_ns: int) -> int:
         """Sockets with a peer at another address than their own, while datagrams come."""
         before, self._datagrams = self._datagrams, self._taken_in()
-        if self._datagrams != before:
+        if self._datagrams - before >= UDP_LEAST_DATAGRAMS:
             self._datagrams_ns = now_ns
         if now_ns - self._datagrams_ns > UDP_HOLD_NS:
             return 0
