@@ -9,10 +9,7 @@ of_transfers <- function(name, meter = "s5-seed") {
   rows <- transfer_rows(campaign)
   cells <- transfer_summary(campaign, rows)
   published <- transfer_published(campaign, rows)
-  list(
-    cells = cells[meter_id == meter], published = if (nrow(published) > 0L) published[meter_id == meter],
-    every_meter = published
-  )
+  list(cells = cells[meter_id == meter], published = if (nrow(published) > 0L) published[meter_id == meter])
 }
 
 # One measure of the only cell that has these factors.
